@@ -47,7 +47,8 @@ def two_hosts(*, ahead=0, calls=20, gap=10_000_000, late=0):
     """
     clients, servers = [], []
     for k in range(calls):
-        begin = BEGIN_NS + k * gap
+        # On no step: real clocks read no round times.
+        begin = BEGIN_NS + k * gap + k * 618_033 % 1_000_003
         clients.append(span(2 * k + 1, begin, begin + 1_200_000, trace=k + 1))
         served = (begin + 100_000 + ahead, begin + 1_100_000 + ahead + late)
         servers.append(span(2 * k + 2, *served, parent=2 * k + 1, trace=k + 1, kind="SERVER"))

@@ -209,6 +209,25 @@ def open_traces(
     return archive.open_all(file, options)
 
 
+def open_standard_input(**options: Any) -> Archive | Trace:
+    """Open what standard input holds: an archive, or the trace that it is.
+
+    options: of `open_trace`.
+
+    Raises:
+        UsageError: there is none.
+        TraceError: an archive is cut off or damaged.
+    """
+    from tracetime.formats.trace_file import TraceFile
+
+    file, checked = TraceFile("-"), _checked(OpenOptions(**options))
+    if not archive.probe(file.beginning(BEGINNING)):
+        return open_file(file, checked)
+    from tracetime.formats.archive.archive import Archive
+
+    return Archive(file, checked)
+
+
 def open_archive(path: str, **options: Any) -> Archive | None:
     """Open a file with several traces in it; None for any other, and for standard input.
 

@@ -18,7 +18,7 @@ from tracetime.arrays import texts_of
 from tracetime.clocks.ids import ClockId
 from tracetime.error_bars import PlacementObserver
 from tracetime.errors import OVERFLOW, TraceError, UsageError
-from tracetime.events_table import CUT_OFF, Columns, Kind, Vocabulary
+from tracetime.events_table import CUT_OFF, EARLY, Columns, Kind, Vocabulary
 from tracetime.formats.name_columns import name_columns
 from tracetime.formats.trace_file import TraceFile
 from tracetime.formats.trace_folder import TraceFolder
@@ -56,6 +56,7 @@ class Records:
         position: the byte of the file that has been reached, for progress.
         cut_off_ns: int64, how much later than `timestamp` the clock of each may have read, because
             the file has only part of the reading; the tube's bars hold it (`events_table.CUT_OFF`).
+        early_ns: int64, how much earlier, because it was rounded; only beside `cut_off_ns`.
         beyond: of each row, whether its time is beyond int64 ns, and `timestamp` the end of int64.
     """
 
@@ -63,6 +64,7 @@ class Records:
     names: Mapping[str, pa.Array] = field(default_factory=dict)
     position: int = 0
     cut_off_ns: npt.NDArray[np.int64] | None = None
+    early_ns: npt.NDArray[np.int64] | None = None
     beyond: npt.NDArray[np.bool_] | None = None
 
 
@@ -207,6 +209,8 @@ class RecordTrace(Trace):
                 columns["status"][records.beyond] = OVERFLOW
             if records.cut_off_ns is not None:
                 columns[CUT_OFF] = records.cut_off_ns
+            if records.early_ns is not None:
+                columns[EARLY] = records.early_ns
             if names:
                 columns |= name_columns(records.names, len(columns["timestamp"]))
             yield columns

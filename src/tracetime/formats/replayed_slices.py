@@ -110,13 +110,13 @@ class ReplayedSlices:
         made = slice_batches(chosen, self.owners, self.strings, {}, None)
         return pa.Table.from_batches(made, SLICES_SCHEMA)
 
-    def bounded(self, ends: SliceEnds, trace_clock: ClockId, bars: Bars) -> dict[str, pa.Array]:
+    def bounded(self, ends: SliceEnds, trace: Trace, bars: Bars) -> dict[str, pa.Array]:
         """The columns of bars; ts and dur become the estimates.
 
         A slice whose begin the tube does not place keeps its time, without bars.
         """
         slices = self.columns
-        first, last = ends.place(trace_clock, None, bars)
+        first, last = ends.place_by(trace._error_bars(bars, {}))
         began, ended = (end["earliest"] <= end["latest"] for end in (first, last))
         slices["ts"] = np.where(began, first["trace_time"], slices["ts"])
         both = began & ended & ends.ended

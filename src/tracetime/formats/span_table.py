@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tracetime.errors import AS_IS
 from tracetime.event_clocks import ClockNumbers
-from tracetime.events_table import CUT_OFF, Columns
+from tracetime.events_table import CUT_OFF, EARLY, Columns
 from tracetime.formats.replayed_slices import Entries
 from tracetime.placement import placed_by_floor
 from tracetime.slice_ends import PLACED
@@ -36,7 +36,8 @@ class SpanTable:
 
     Attributes:
         begins, ends: where they begin and end: timestamp, clock, and maybe sequence and machine,
-            as `placed_by_floor` takes them; maybe `events_table.CUT_OFF`, of both.
+            as `placed_by_floor` takes them; maybe `events_table.CUT_OFF`, of both,
+            and `EARLY`.
         ended: whether they have an end.
         parent: int64, the row of each one's parent, -1 without one; None where the file has none.
         group: int32, from 0: whose they are. Those of a group share tracks.
@@ -71,7 +72,8 @@ class SpanReadings:
 
     Attributes:
         clocks: as `replayed_slices.Readings` has them.
-        placed: the columns `PLACED` of the begins, and of the ends; `CUT_OFF` where they have it.
+        placed: the columns `PLACED` of the begins, and of the ends; `CUT_OFF` and `EARLY` where
+            they have them.
     """
 
     def __init__(self, trace: Trace, table: SpanTable) -> None:
@@ -81,7 +83,7 @@ class SpanReadings:
             placed_by_floor(side, graph, home, machines) for side in (table.begins, table.ends)
         ]
         self._numbers = [numbers.of_rows(side).astype(np.int32) for side in sides]
-        names = [name for name in (*PLACED, CUT_OFF) if name in sides[0]]
+        names = [name for name in (*PLACED, CUT_OFF, EARLY) if name in sides[0]]
         begins, ends = ({name: side[name] for name in names} for side in sides)
         self.placed = begins, ends
         self.clocks = numbers.clocks

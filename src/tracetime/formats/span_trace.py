@@ -47,5 +47,5 @@ class SpanTrace(RecordTrace):
         found = {}
         if bars is not None:
             ends = nested.slices.ends(self, nested.readings)
-            found = nested.slices.bounded(ends, self.trace_clock, bars)
+            found = nested.slices.bounded(ends, self, bars)
         yield from nested.slices.batches(found, nested.args_of if args else None)

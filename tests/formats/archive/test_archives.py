@@ -7,6 +7,7 @@ import struct
 import tarfile
 import zipfile
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from building import BOOTTIME, MONOTONIC, event, snapshot, trace
@@ -385,3 +386,29 @@ def test_a_member_without_a_name(tmp_path):
     path.write_bytes(content.replace(b"xx", b"\0x"))
     with open_trace(path) as trace:
         assert trace.read_all().num_rows > 0
+
+
+@pytest.mark.parametrize("pack", [zipped, tarred])
+def test_an_archive_may_come_from_a_pipe(put, tracetime, monkeypatch, pack):
+    path = put(pack(MEMBERS))
+    by_path = tracetime("doctor", path)
+    asked = "select trace, count(*) n from events group by all order by all"
+    rows_by_path = json.loads(tracetime("sql", path, asked, "--json")[1])
+
+    def piped(*words):
+        with Path(path).open() as file:
+            monkeypatch.setattr("sys.stdin", file)
+            return tracetime(*words)
+
+    assert piped("doctor", "-")[:2] == (by_path[0], by_path[1].replace(f"{path}:", "-:"))
+    found = json.loads(piped("sql", "-", asked, "--json")[1])
+    assert [row["n"] for row in found] == [row["n"] for row in rows_by_path]
+    assert found[0]["trace"].startswith("-:")
+
+
+def test_a_trace_and_what_is_none_may_come_from_a_pipe(put, tracetime, monkeypatch):
+    for content, expected in ((ONE, 0), (zipped({"a.txt": b"no trace"}), 2)):
+        with Path(put(content)).open() as file:
+            monkeypatch.setattr("sys.stdin", file)
+            code, _, err = tracetime("sql", "-", "select count(*) from events")
+        assert (code, "has no trace" in err) == (expected, bool(expected))

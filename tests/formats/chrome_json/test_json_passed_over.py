@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 from diagnosed import findings
 from json_slicing import Raw, document, event
@@ -16,9 +18,15 @@ def told(text):
     with opened(text.encode()) as trace:
         found = [one.message for one in trace.passed_over]
         assert [one.message for one in trace.warnings] == found
-    titles = [one.title for one in findings(text.encode()) if one.code == "parts-passed-over"]
+    titles = [title for title, severity in told_by_doctor(text) if severity == "warning"]
     assert titles == found
     return found
+
+
+def told_by_doctor(text):
+    """What the doctor says of what is passed over, and how severe that is."""
+    found = findings(text.encode())
+    return [(one.title, one.severity) for one in found if one.code == "parts-passed-over"]
 
 
 def dropped(text):
@@ -41,6 +49,7 @@ def test_of_a_healthy_file_nothing_is_told():
         (event("b", 1, "a", id=1 << 63), "1 event with a pid, tid or id beyond 64 bits"),
         (event("X", 1), "1 complete event without a duration"),
         (event("X", 1, dur="x"), "1 complete event without a duration"),
+        (event("X", 1, dur=-1), "1 complete event of a duration below 0: no slice"),
     ],
 )
 def test_odd_events_are_counted(odd, what):
@@ -165,6 +174,46 @@ def test_slices_that_cannot_nest_are_counted():
     with opened(document(event("X", 1, dur=5), event("X", 3, dur=5)).encode()) as trace:
         made = trace.slices()
         assert (made.read_all().num_rows, made.not_nested) == (2, 0)
+
+
+ENDS = "{} without a begin: in no slice"
+OPEN = "{} that did not end: dur is -1"
+HALVES = {
+    "ends": ("E" * 5, 5, ENDS.format("5 slice ends")),
+    "begins": ("BBB", 0, OPEN.format("3 slices")),
+    # As a buffer that is written round: as many of either.
+    "both": ("EB", 1, f"{ENDS.format('1 slice end')}; {OPEN.format('1 slice')}"),
+    "asynchronous": ("eb", 1, f"{ENDS.format('1 slice end')}; {OPEN.format('1 slice')}"),
+}
+
+
+@pytest.mark.parametrize(("phases", "unmatched", "title"), HALVES.values(), ids=HALVES)
+def test_halves_of_slices_are_counted(phases, unmatched, title):
+    text = document(*(event(ph, i, "a", id=7) for i, ph in enumerate(phases)))
+    assert told_by_doctor(text) == [(title, "info")]
+    with opened(text.encode()) as trace:
+        made = trace.slices()
+        rows = made.read_all()
+    assert made.unmatched == unmatched
+    assert rows["dur"].to_pylist() == [-1] * phases.lower().count("b")
+
+
+def test_marks_in_systrace_lack_their_begins_too():
+    line = "a-1 [0] 1.00000{}: tracing_mark_write: {}\n"
+    marks = line.format(1, "E|1") + line.format(2, "B|1|x")
+    (found,) = told_by_doctor(HEADER + marks)
+    assert found == (HALVES["both"][2], "info")
+
+
+def test_whole_slices_are_no_finding():
+    text = document(event("B", 1, "a"), event("E", 2, "a"), event("X", 3, "b", dur=1))
+    assert told_by_doctor(text) == []
+
+
+def test_in_very_many_events_halves_are_not_looked_for(monkeypatch):
+    text = document(event("B", 1, "a"), event("i", 2, "b"))
+    monkeypatch.setattr(import_module("tracetime.doctor.written_times"), "_MOST_NESTED", 1)
+    assert told_by_doctor(text) == []
 
 
 def test_times_below_0_have_an_advice_of_their_own():

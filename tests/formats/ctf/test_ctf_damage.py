@@ -44,6 +44,14 @@ def edited(folder, *changes):
     return folder
 
 
+def test_ctf_2_is_told(tmp_path):
+    simple(10).write(tmp_path)
+    (tmp_path / "metadata").write_bytes(b'\x1e{"type":"preamble","version":2}\n')
+    refused(tmp_path, r"CTF 2, which babeltrace2 reads from its version 2.1 on: .*ctf-1.8\)")
+    with pytest.raises(UsageError, match="is one file of a CTF trace"):
+        open_trace(tmp_path / "metadata")
+
+
 def test_a_stream_that_is_cut_off_keeps_its_whole_packets(tmp_path):
     stream = THREE.write(tmp_path) / "c"
     whole = stream.read_bytes()

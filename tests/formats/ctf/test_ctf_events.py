@@ -22,6 +22,39 @@ def rows(trace, folder, **options):
         return opened.read_all(names=True).to_pylist()
 
 
+SESSION = LTTNG | {"trace_creation_datetime": "20260921T100000+0200"}
+
+
+def told_twice(folder):
+    with open_trace(folder) as trace:
+        return [(one.message.partition(":")[0], one.packet) for one in trace.passed_over]
+
+
+def test_events_of_snapshots_that_overlap_are_told(tmp_path):
+    for number, cycles in enumerate([range(100, 200, 7), range(150, 260, 7)]):
+        # The second has what the first had from 156 on.
+        first = [at for at in range(100, 400, 7) if at in cycles or number]
+        taken = [at for at in first if at <= (197 if number == 0 else 260)]
+        taken = taken if number == 0 else [at for at in taken if at >= 156]
+        simple(*taken, environment=SESSION).write(tmp_path / f"snapshot-{number + 1}" / "kernel")
+    assert told_twice(tmp_path) == [("6 events twice", 14)]
+    (found,) = (one for one in diagnose(open_trace(tmp_path)) if one.code == "parts-passed-over")
+    assert (found.severity, "snapshots of one session overlap" in found.title) == ("warning", True)
+    assert told_twice(tmp_path / "snapshot-1") == []
+
+
+def test_traces_of_one_session_that_do_not_overlap_are_not_told(tmp_path):
+    """Those of a session that is rotated, of several domains, or of no session."""
+    simple(10, 20, 30, environment=SESSION).write(tmp_path / "a" / "1")
+    simple(40, 50, 60, environment=SESSION).write(tmp_path / "a" / "2")
+    simple(10, 20, 30, environment=SESSION).write(tmp_path / "b" / "kernel")
+    simple(10, 20, 30, environment=SESSION | {"domain": "ust"}).write(tmp_path / "b" / "ust")
+    simple(10, 20, 30, environment={}).write(tmp_path / "c" / "1")
+    simple(10, 20, 30, environment={}).write(tmp_path / "c" / "2")
+    for name in "abc":
+        assert told_twice(tmp_path / name) == []
+
+
 def test_events_have_perfettos_columns_and_names(tmp_path):
     packets = [
         Packet([Event(10_000), Event(20_000, 1, 2**63, 'é"')], own=OWN),

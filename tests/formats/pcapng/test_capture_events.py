@@ -229,9 +229,9 @@ def test_time_that_runs_backwards_is_an_error(capture, monkeypatch, size):
     monkeypatch.setattr("tracetime.formats.trace_file.CHUNK", size)
     with open_trace(capture(b"".join([C.section(), C.interface(), *moved]))) as trace:
         assert (trace.events_backwards, trace.backwards_packet) == (1, 10)
-        assert [one.code for one in diagnose(trace) if one.severity == "error"] == [
-            "stream-backwards"
-        ]
+        (found,) = (one for one in diagnose(trace) if one.severity == "error")
+    assert found.code == "stream-backwards"
+    assert found.title.startswith("time runs backwards in interface 0: 1 event")
 
 
 def test_small_steps_and_other_interfaces_are_no_step_back(capture):

@@ -10,10 +10,10 @@ pytest_plugins = ["cli"]
 
 @pytest.fixture
 def opened(tmp_path):
-    def open_(content):
+    def open_(content, **options):
         path = tmp_path / "t.json"
         path.write_bytes(content)
-        return open_trace(path)
+        return open_trace(path, **options)
 
     return open_
 
@@ -140,3 +140,20 @@ def test_hosts_beyond_the_limits_of_the_tube_are_not_called_apart(tmp_path, most
             most == 100,
             most == 100,
         )
+
+
+def ring_of_hosts(n):
+    """Each host calls the next one, and is called by it."""
+    parts = []
+    for k in range(n):
+        client, server = (span(2 * k + side, BEGIN_NS, BEGIN_NS + 10**6) for side in (1, 2))
+        parts.append((k, client))
+        parts.append(((k + 1) % n, server | {"parentSpanId": client["spanId"], "kind": 2}))
+    return otlp(*(resource_spans([one], host_id=f"h{host}") for host, one in parts))
+
+
+@pytest.mark.parametrize("most", [1, 5, 19, 3000])
+def test_more_hosts_than_may_have_tubes_are_told(opened, most):
+    with opened(ring_of_hosts(20), orders="flows", max_tubes=most) as trace:
+        codes = {found.code for found in diagnose(trace)}
+    assert ("clocks-not-examined" in codes) == (most < 20)

@@ -94,6 +94,52 @@ def test_forms_of_jaeger(opened, made):
         assert [orders.orders for orders in trace.clocks.orders()] == [1, 1]
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+def test_otlp_in_an_array_is_read(opened, indent):
+    groups = json.loads(FORMS["one object"])["resourceSpans"]
+    with opened(FORMS["one object"]) as trace:
+        expected = trace.read_all("tube", names=True).drop_columns(["args", "offset"]).to_pylist()
+    several = [{"resourceSpans": [group]} for group in groups]
+    with opened(json.dumps(several, indent=indent)) as trace:
+        found = trace.read_all("tube", names=True).drop_columns(["args", "offset"]).to_pylist()
+    assert found == expected
+    with opened(json.dumps([{"resourceSpans": []}])) as trace:
+        assert trace.read_all().num_rows == 0
+
+
+def _of_elasticsearch():
+    """JAEGER's spans as Jaeger stores them: each with its process, dots in keys as @."""
+    hits = []
+    for span in JAEGER["spans"]:
+        process = JAEGER["processes"][span["processID"]]
+        own = {key: value for key, value in span.items() if key != "processID"}
+        own["process"] = {
+            "serviceName": process["serviceName"],
+            "tag": {tag["key"].replace(".", "@"): tag["value"] for tag in process["tags"]},
+        }
+        hits.append({"_index": "jaeger-span-2026-09-21", "_id": "x", "_source": own})
+    return hits
+
+
+def test_spans_of_jaeger_in_elasticsearch_are_read(opened):
+    hits = _of_elasticsearch()
+    answer = {"took": 3, "timed_out": False, "_shards": {"total": 1}, "hits": {"hits": hits}}
+    with opened(json.dumps(JAEGER)) as trace:
+        expected = trace.read_all("tube").drop_columns(["offset"]).to_pylist()
+    lines = "".join(json.dumps(hit) + "\n" for hit in hits)
+    for text in (json.dumps(answer), json.dumps(answer, indent=2), lines):
+        with opened(text) as trace:
+            assert isinstance(trace, SpansTrace)
+            assert trace.read_all("tube").drop_columns(["offset"]).to_pylist() == expected
+            assert [orders.orders for orders in trace.clocks.orders()] == [1, 1]
+
+
+def test_an_empty_answer_among_lines_is_passed_over(opened):
+    empty = json.dumps({"data": [], "total": 0})
+    with opened(f"{json.dumps(JAEGER)}\n{empty}\n") as trace:
+        assert trace.read_all().num_rows
+
+
 ZIPKIN = [{"traceId": "1", "id": "2", "timestamp": 1, "duration": 2, "kind": "SERVER"}]
 
 
@@ -104,7 +150,11 @@ ZIPKIN = [{"traceId": "1", "id": "2", "timestamp": 1, "duration": 2, "kind": "SE
         ({"resource_metrics": [{}]}, "OTLP with metrics, no spans"),
         (ZIPKIN, "as Zipkin writes"),
         ([{"id": "2", "traceId": "1"}], "as Zipkin writes"),
-        ([{"resourceSpans": []}], "an object a line"),
+        ({"data": [], "total": 0, "limit": 0, "errors": None}, "a query that found no trace: ask"),
+        ({"data": None, "errors": [{"code": 404, "msg": "trace not found"}]}, "trace not found"),
+        ({"took": 1, "timed_out": False, "hits": {"total": 0, "hits": []}}, "found no trace"),
+        ({"__CURSOR": "s", "__REALTIME_TIMESTAMP": "1"}, "journalctl -o export --file FILE"),
+        ({"MESSAGE": "{[a]}", "_BOOT_ID": "0", "PRIORITY": "6"}, "journalctl -o export --file"),
     ],
 )
 def test_what_has_no_spans_says_so(opened, made, says):

@@ -135,25 +135,28 @@ def test_open_bars_of_a_table_stay_open(opened):
     ]
 
 
+@pytest.mark.parametrize("given", ["ts", "ts:MONOTONIC", "x:com.example.gpu"])
 @pytest.mark.parametrize("policy", ["floor", "tube"])
-def test_what_map_wrote_has_its_bars(tmp_path, policy):
-    table = pa.table({"ts": pa.array([868_258_201_186, None, 868_258_301_186]), "name": [*"abc"]})
+def test_what_map_wrote_has_its_bars(tmp_path, policy, given):
+    table = pa.table({given: pa.array([868_258_201_186, None, 868_258_301_186]), "name": [*"abc"]})
     with open_trace(DEMO) as trace:
         graph = trace.clocks
         pq.write_table(table, tmp_path / "t.parquet")
         with open_table(tmp_path / "t.parquet") as source:
             convert_table_file(
-                source, graph, {"ts": "MONOTONIC"}, tmp_path / "o.parquet", policy=policy
+                source, graph, {given: "MONOTONIC"}, tmp_path / "o.parquet", policy=policy
             )
     written = pq.read_table(tmp_path / "o.parquet").to_pylist()
     with open_trace(tmp_path / "o.parquet") as again:
         rows = again.read_all("tube").to_pylist()
         codes = {one.code for one in in_order(diagnose(again))}
     assert codes == {"placed-before", "events-without-time"}
-    assert [row["trace_time"] for row in rows] == [row["ts_time"] for row in written[::2]]
+    assert [row["trace_time"] for row in rows] == [row[f"{given}_time"] for row in written[::2]]
     if policy == "tube":
         for side in ("earliest", "latest"):
-            assert [row[side] for row in rows] == [row[f"ts_time_{side}"] for row in written[::2]]
+            assert [row[side] for row in rows] == [
+                row[f"{given}_time_{side}"] for row in written[::2]
+            ]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -326,7 +326,9 @@ def test_bars_hold_both_sides_of_a_step_between_two_pings(opened, step_s):
     with opened(one_host(offsets)) as trace:
         found = [finding.code for finding in diagnose(trace)]
         rows = trace.read_all("tube").to_pylist()[96:100]
-    assert found == ["clock-stepped", "no-realtime"]
+    # A steady clock is not set: up to 10 ms it is the pings that are doubted.
+    first = "clock-stepped" if abs(step_s) > 0.01 else "offsets-shifted"
+    assert found == [first, "no-realtime"]
     for row in rows:
         before = row["timestamp"] + 10**12
         ends = sorted([before, before + round(step_s * 1e9)])

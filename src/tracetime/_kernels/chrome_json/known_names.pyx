@@ -16,7 +16,11 @@ from tracetime._kernels.chrome_json.unescape cimport text_of
 from tracetime._kernels.common.hash_table cimport add_index, bytes_of, free_table, mix, next_match
 from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, grow
 from tracetime._kernels.common.text cimport keep_bytes, let_go, put_text
+from tracetime._kernels.common.time_steps cimport StepCounts
 from tracetime._kernels.common.wire cimport Span
+
+cdef extern from *:
+    int __builtin_clzll(uint64_t) noexcept nogil
 
 cdef enum:
     LONGEST_NAME = 1024
@@ -44,11 +48,16 @@ cdef class KnownNames(EventObserver):
         line_syncs: (exact ns, text) of lines of systrace that say what another clock reads.
         n_long_phases: events whose phase has several letters, of which the first counts.
         n_endless: complete events without a duration that can be read.
+        n_negative: those with one below 0.
+        n_halves: events that begin or end a slice.
         n_wide_owners: events whose pid or tid is no number of 32 bits without sign.
         n_wider: those with a pid, tid or id beyond int64, which is cut to its end.
         time_step_ns, duration_step_ns, line_step_ns: what all times of events, durations of
             complete events, and times of lines are multiples of: 1000, 100, 10 or 1 ns; 0 without
             any.
+        times, durations: those of events and of complete events, counted.
+        magnitudes: (how many, earliest, latest, index of the first) of the events whose times in ns
+            take as many bits, those with the fewest bits first; none of times below 0.
     """
 
     def __cinit__(self, int64_t limit):
@@ -57,6 +66,8 @@ cdef class KnownNames(EventObserver):
         self.first_ns = INT64_HIGH
         self.last_ns = INT64_LOW
         self.line_syncs = []
+        self.times = StepCounts()
+        self.durations = StepCounts()
 
     def __dealloc__(self):
         free(self.named)
@@ -74,10 +85,16 @@ cdef class KnownNames(EventObserver):
         elif event.ts.state == TIME_KNOWN:
             self.count(event.ts.ns, event.ts.floor_ns, event.ts.rounded)
             narrow(&self.time_step_ns, event.ts.ns)
+            self.times.note(event.ts.ns)
+            self.measure(event.ts.ns, event.index)
             if event.phase == c"X" and event.dur.state == TIME_KNOWN:
                 narrow(&self.duration_step_ns, event.dur.ns)
+                self.durations.note(event.dur.ns)
+                self.n_negative += event.dur.ns < 0
             elif event.phase == c"X":
                 self.n_endless += 1
+            elif event.phase in (c"B", c"E", c"b", c"e"):
+                self.n_halves += 1
         elif event.ts.state == TIME_OVERFLOWS:
             self.n_overflowing += 1
         else:
@@ -106,6 +123,26 @@ cdef class KnownNames(EventObserver):
             self.n_wider += is_cut(&event.pid) or is_cut(&event.tid)
         elif event.id.kind == NUMBER:
             self.n_wider += is_cut(&event.id)
+        return 0
+
+    @property
+    def magnitudes(self):
+        return [
+            (one.n, one.least_ns, one.most_ns, one.first)
+            for one in self.sized[:MAGNITUDES] if one.n
+        ]
+
+    cdef int measure(self, int64_t ns, int64_t index) noexcept nogil:
+        """Note how large the time of an event is."""
+        cdef Magnitude *one
+        if ns < 0:
+            return 0
+        one = &self.sized[64 - __builtin_clzll(<uint64_t>ns) if ns else 0]
+        if one.n == 0:
+            one.least_ns, one.most_ns, one.first = ns, ns, index
+        one.n += 1
+        one.least_ns = min(one.least_ns, ns)
+        one.most_ns = max(one.most_ns, ns)
         return 0
 
     cdef int count(self, int64_t ns, int64_t floor_ns, bint rounded) noexcept nogil:

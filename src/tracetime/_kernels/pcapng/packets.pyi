@@ -3,6 +3,7 @@ import numpy.typing as npt
 
 class Packets:
     interfaces: list[tuple[int, bytes | None, int, int, bool, int, int]]
+    sections: list[int]
     n_packets: int
     n_without_time: int
     first_drop: int

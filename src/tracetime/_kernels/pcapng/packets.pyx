@@ -86,9 +86,10 @@ cdef class Packets:
     interfaces: of each, its link type, its name (bytes, None where the file has none), the
         resolution (if_tsresol), the offset in s, whether the file gives a time zone, where it is
         described, and how many packets are before that.
+    sections: the first interface of each; of those without any the last one counts.
     """
 
-    cdef readonly list interfaces
+    cdef readonly list interfaces, sections
     cdef readonly int64_t n_packets, n_without_time
     cdef readonly int64_t first_drop    # the packets before the first report of drops; -1: none
     cdef Interface *_known
@@ -101,6 +102,7 @@ cdef class Packets:
 
     def __init__(self, int64_t longest, int64_t most_interfaces):
         self.interfaces = []
+        self.sections = []
         self.first_drop = self._first = -1
         self._longest = longest
         self._most_interfaces = most_interfaces
@@ -267,6 +269,9 @@ cdef class Packets:
         if number16(p + 12, self._big) != 1:
             return BAD_VERSION
         self._first = self._n_interfaces
+        with gil:
+            if not self.sections or self.sections[len(self.sections) - 1] != self._first:
+                self.sections.append(self._first)
         return 0
 
     cdef int _interface(

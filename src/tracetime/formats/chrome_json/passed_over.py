@@ -70,6 +70,9 @@ def _of_events(names: KnownNames) -> Iterator[str]:
             f"{count(names.n_endless, 'complete event')} without a duration that can be read: no "
             "slice, as in Perfetto"
         )
+    if names.n_negative:
+        events = count(names.n_negative, "complete event")
+        yield f"{events} of a duration below 0: no slice, as in Perfetto"
     if names.n_wide_owners:
         yield (
             f"{count(names.n_wide_owners, 'event')} with a pid or tid below 0 or beyond 32 bits: "

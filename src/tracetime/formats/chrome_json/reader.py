@@ -27,7 +27,9 @@ from tracetime.formats.chrome_json.coarseness import Coarseness
 from tracetime.formats.chrome_json.faults import fault_of, is_usual
 from tracetime.formats.chrome_json.file_clocks import clock_of, graph_of, line_clock_of
 from tracetime.formats.chrome_json.file_values import FileValues
+from tracetime.formats.chrome_json.launches import early_kernels
 from tracetime.formats.chrome_json.line_syncs import LineSync, line_syncs
+from tracetime.formats.chrome_json.odd_times import odd_times
 from tracetime.formats.chrome_json.passed_over import passed_over, passed_over_syncs
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.graph import ClockGraph
@@ -35,7 +37,7 @@ from tracetime.graph.tube.bars import Bars
 from tracetime.open_options import OpenOptions
 from tracetime.slices_table import SliceReading
 from tracetime.trace import Trace, TraceReading
-from tracetime.trace_facts import TraceWarning, WrittenTimes
+from tracetime.trace_facts import EarlyKernels, OddEvents, TraceWarning, WrittenTimes
 
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.slice_log import JsonSliceLog
@@ -58,6 +60,7 @@ class _Learnt(NamedTuple):
         passed_over: what is not read, or not as it stands.
         lost: events that lines say were lost.
         lost_before: the line before which they first say so.
+        coarseness: how much the decimal text of times leaves open.
     """
 
     names: KnownNames
@@ -66,6 +69,7 @@ class _Learnt(NamedTuple):
     passed_over: list[TraceWarning]
     lost: int
     lost_before: int
+    coarseness: Coarseness
 
 
 class ChromeJsonTrace(Trace):
@@ -82,6 +86,11 @@ class ChromeJsonTrace(Trace):
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+    def beginning(self, n: int) -> bytes:
+        """The first n bytes of the file, uncompressed, or as many as there are."""
+        self._file.check_open()
+        return self._file.beginning(n)
 
     def check_open(self) -> None:
         """Raise UsageError once the trace is closed."""
@@ -128,7 +137,7 @@ class ChromeJsonTrace(Trace):
     @property
     def coarseness(self) -> Coarseness:
         """How much the decimal text of times leaves open."""
-        return Coarseness.of(self._learnt.names)
+        return self._learnt.coarseness
 
     @property
     def written_times(self) -> WrittenTimes:
@@ -140,6 +149,18 @@ class ChromeJsonTrace(Trace):
     def passed_over(self) -> list[TraceWarning]:
         """What of the file is not read, or not as it stands."""
         return self._learnt.passed_over
+
+    @property
+    def odd_events(self) -> list[OddEvents]:
+        """Events whose times cannot be meant as they stand."""
+        return odd_times(self._learnt.names)
+
+    def early_kernels(self) -> EarlyKernels | None:
+        """Read which kernels begin before their call, of PyTorch's profiler; see `Trace`."""
+        self.check_open()
+        return (
+            early_kernels(self, self.coarseness.step_ns) if self._learnt.values.is_kineto else None
+        )
 
     @property
     def warnings(self) -> list[TraceWarning]:
@@ -198,6 +219,7 @@ class ChromeJsonTrace(Trace):
                 over,
                 scanner.n_lost,
                 scanner.first_lost_before,
+                Coarseness.of(names),
             )
         return self._learnt_of
 
@@ -224,6 +246,24 @@ class ChromeJsonTrace(Trace):
 
         self.check_open()
         return overlaps_by_rounding(self, partial(self._observe, progress=None))
+
+    def halves_of_slices(self) -> tuple[int, int]:
+        """Read how many ends have no begin, and begins no end; see `Trace`."""
+        from tracetime.formats.chrome_json.slices import halves
+
+        self.check_open()
+        return halves(self, partial(self._observe, progress=None)) if self._has_halves else (0, 0)
+
+    @property
+    def _has_halves(self) -> bool:
+        names = self._learnt.names
+        return names.n_halves > 0 or names.line_step_ns > 0
+
+    @property
+    def coarse_step_ns(self) -> int:
+        """The longest step of times; see `Trace`."""
+        longest_ns = self.coarseness.times.longest_ns
+        return longest_ns if longest_ns > self.coarseness.unit_ns else 0
 
     def _observe(self, observer: EventObserver, progress: Callable[[int], None] | None) -> Scanner:
         """Give the whole file to an observer, or what comes before the damage."""

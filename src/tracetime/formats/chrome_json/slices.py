@@ -27,7 +27,7 @@ from tracetime.formats.replayed_slices import (
     go_on,
 )
 from tracetime.slice_ends import PLACED
-from tracetime.slices_table import SliceReading
+from tracetime.slices_table import OPEN, SliceReading
 
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.observer import EventObserver
@@ -76,7 +76,9 @@ class EntryReadings:
         columns = self._placed(entries, ends, known)
         if CUT_OFF in columns:
             lasts = self._kinds[entries] == _COMPLETE
-            columns[CUT_OFF] += np.where(lasts, self._coarseness.duration_late, 0)
+            shorter, longer = self._coarseness.duration_sides(times, durations)
+            columns[EARLY] += np.where(lasts, shorter, 0)
+            columns[CUT_OFF] += np.where(lasts, longer, 0)
         return columns
 
     def _placed(
@@ -120,12 +122,13 @@ def read_slices(
     reading.names_left_out = log.names_left_out
     reading.unresolved = log.untimed
     reading.not_nested = tables.slices.not_nested
+    reading.unmatched = tables.slices.unmatched
     slices = ReplayedSlices.of(tables)
     found: Mapping[str, pa.Array] = {}
     if bars is not None:
         ends = slices.ends(trace, readings(log))
         go_on(trace)
-        found = slices.bounded(ends, trace.trace_clock, bars)
+        found = slices.bounded(ends, trace, bars)
     yield from slices.batches(found, log.args_of if with_args else None)
 
 
@@ -141,6 +144,15 @@ def overlaps_by_rounding(trace: Trace, read: Read) -> int:
     _, rounded = _replayed(trace, log, exact=False)
     _, exact = _replayed(trace, log, exact=True)
     return len(np.setdiff1d(rounded, exact))
+
+
+def halves(trace: Trace, read: Read) -> tuple[int, int]:
+    """How many events end a slice that has not begun, and how many slices do not end."""
+    log = JsonSliceLog(NAMES_LIMIT, MOST_ENTRIES, 0)
+    read(log)
+    tables, _ = _replayed(trace, log, exact=False)
+    still_open = np.count_nonzero(ReplayedSlices.of(tables).columns["dur"] == OPEN)
+    return tables.slices.unmatched, int(still_open)
 
 
 def _replayed(

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 METADATA: Final = "metadata"
 """The file that a directory with a CTF trace has."""
 
+CTF_2: Final = b"\x1e{"
+"""What metadata of CTF 2 begin with, a sequence of JSON texts."""
+
 _BEGINNINGS: Final = (
     b"\x57\x1d\xd1\x75",  # of packets of metadata
     b"\x75\xd1\x1d\x57",
     b"\xc1\x1f\xfc\xc1",  # of packets of a stream
     b"\xc1\xfc\x1f\xc1",
     b"/* CTF ",  # of metadata as text
+    CTF_2,
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -12,8 +13,9 @@ import numpy.typing as npt
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.errors import TraceError
 from tracetime.events_table import Kind
-from tracetime.formats.ctf import METADATA
+from tracetime.formats.ctf import CTF_2, METADATA
 from tracetime.formats.ctf.clocks import TracedClock, file_clocks
+from tracetime.formats.ctf.copies import Copies, identity_of
 from tracetime.formats.ctf.names import Surroundings, names_of
 from tracetime.formats.ctf.process import Frame, Request, frames
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
@@ -33,6 +35,7 @@ class _Found:
     Attributes:
         clocks: by number of the trace; None where it has none.
         surroundings: likewise.
+        identities: likewise, equal for traces of one session.
         dropped: how many events and packets the tracer dropped, with one for each unknown count.
         dropped_at: the number of the first event after some of them.
         missing, missing_at: of these the packets, and the number of the first event after some.
@@ -44,6 +47,7 @@ class _Found:
     def __init__(self) -> None:
         self.clocks: list[TracedClock | None] = []
         self.surroundings: list[Surroundings] = []
+        self.identities: list[str] = []
         self.dropped = 0
         self.dropped_at: int | None = None
         self.missing = self.uncounted = 0
@@ -55,6 +59,7 @@ class _Found:
         if "trace" in facts:
             self.clocks.append(TracedClock.of(facts["trace"]))
             self.surroundings.append(Surroundings.of(facts["trace"]["environment"]))
+            self.identities.append(identity_of(facts["trace"]))
         elif "first" in facts:
             number, first_ns = facts["first"]
             clock = self.clocks[number]
@@ -101,6 +106,16 @@ class CtfTrace(RecordTrace):
         self._folder = folder
         self.size = sum(size for path, size in folder.files.items() if path.parent in folders)
         self._found = _Found()
+        self._copies: Copies | None = None
+
+    @property
+    def passed_over(self) -> list[TraceWarning]:
+        """Events that are there twice: in snapshots of one session that overlap."""
+        self.prepare(False)
+        if self._copies is None and Copies(self._found.identities).are_possible:
+            for _ in self._until_damage(self._read_records(False)):
+                pass
+        return [] if self._copies is None else self._copies.told()
 
     @property
     def events_dropped(self) -> int:
@@ -128,6 +143,12 @@ class CtfTrace(RecordTrace):
         """The number of the first of them."""
         self.prepare(False)
         return min((at for _, at, _ in self._found.backwards), default=None)
+
+    @property
+    def streams_backwards(self) -> list[str]:
+        """The paths of the streams that they are in."""
+        self.prepare(False)
+        return [f"stream {stream}" for _, _, stream in self._found.backwards]
 
     @property
     def warnings(self) -> list[TraceWarning]:
@@ -176,10 +197,22 @@ class CtfTrace(RecordTrace):
         return file_clocks(clocks, self.options.max_clocks)
 
     def _frames(self, *, rows: bool = False, names: bool = False) -> Generator[Frame, None, None]:
-        return frames(Request(self._folders, self.size, self.options.partial, rows, names))
+        request = Request(self._folders, self.size, self.options.partial, rows, names)
+        try:
+            yield from frames(request)
+        except TraceError as error:
+            newer = next(filter(_is_ctf_2, self._folders), None)
+            if newer is None:
+                raise
+            raise TraceError(
+                f"{newer}: CTF 2, which babeltrace2 reads from its version 2.1 on: install that, "
+                "or trace as CTF 1.8 (lttng create --trace-format=ctf-1.8). The one that is "
+                f"installed says: {error.message}"
+            ) from None
 
     def _read_records(self, names: bool) -> Iterator[Records]:
         n_read = 0
+        copies = Copies(self._found.identities)
         with closing(self._frames(rows=True, names=names)) as found:
             for frame in found:
                 if not frame.columns:
@@ -192,10 +225,20 @@ class CtfTrace(RecordTrace):
                     "offset": np.zeros(n, np.uint64),
                     "timestamp": frame.columns["timestamps"],
                 } | self._found.of_events(frame.columns["traces"])
+                copies.add(frame.columns["traces"], rows["timestamp"], n_read)
                 n_read += n
                 position = min(int(frame.facts["position"]), self.size)
                 self._folder.reach(position)
                 given = names_of(frame, self._found.surroundings) if names else {}
                 cut_off_ns = self._found.cut_off_ns(frame.columns["traces"])
                 yield Records(rows, given, position, cut_off_ns)
+        self._copies = copies
         self._folder.reach(self.size)
+
+
+def _is_ctf_2(folder: str) -> bool:
+    try:
+        with (Path(folder) / METADATA).open("rb") as file:
+            return file.read(len(CTF_2)) == CTF_2
+    except OSError:
+        return False

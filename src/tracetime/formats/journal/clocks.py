@@ -49,12 +49,14 @@ class JournalClocks(NamedTuple):
         boots: by boot, its clocks.
         packets: uint64: the entry that each snapshot of the graph is.
         backwards: int64: the entries that are before the end of an earlier boot.
+        boots_backwards: the ids of their boots.
     """
 
     of_file: FileClocks
     boots: dict[Boot, BootClocks]
     packets: npt.NDArray[np.uint64]
     backwards: Values
+    boots_backwards: list[str]
 
 
 def read_clocks(batches: Iterable[Entries], most_clocks: int) -> JournalClocks:
@@ -85,9 +87,14 @@ def read_clocks(batches: Iterable[Entries], most_clocks: int) -> JournalClocks:
     machines = list(range(len({boot[:2] for boot in times}) or 1))
     of_file = FileClocks(graph, ClockId(_REALTIME), machines)
     known = {boot: entries for boot, entries in read.items() if boot[2:] != _NO_ID}
-    return JournalClocks(
-        of_file, boots, np.concatenate(packets).astype(np.uint64), backwards(known)
-    )
+    late = backwards(known)
+    of_those = [
+        f"boot {_hex(boot[2:])}"
+        for boot, entries in known.items()
+        if np.isin(entries[2], late).any()
+    ]
+    numbers = np.concatenate(packets).astype(np.uint64)
+    return JournalClocks(of_file, boots, numbers, late, of_those)
 
 
 def by_boot(columns: Columns) -> list[tuple[Boot, Rows]]:

@@ -70,6 +70,13 @@ class JournalTrace(RecordTrace):
         found = self._journal.backwards
         return int(found[0]) if len(found) else None
 
+    @property
+    def streams_backwards(self) -> list[str]:
+        """The boots that they are of."""
+        self.prepare(names=False)
+        assert self._journal is not None
+        return self._journal.boots_backwards
+
     def _assumed(self) -> dict[ClockId, ClockId]:
         """MONOTONIC of each boot."""
         self.prepare(names=False)

@@ -14,8 +14,8 @@ from tracetime.arrays import arrow_of, texts_of
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.events_table import TYPES, Columns, Kind
-from tracetime.formats.pcapng.backwards import StepsBack
 from tracetime.formats.pcapng.links import link_name
+from tracetime.formats.pcapng.odd_times import CaptureTimes
 from tracetime.formats.pcapng.packets import (
     LONGEST_BLOCK,
     MOST_INTERFACES,
@@ -23,13 +23,15 @@ from tracetime.formats.pcapng.packets import (
     packets,
 )
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
+from tracetime.formats.source_steps import SourceSteps
+from tracetime.formats.steps_back import StepsBack
 from tracetime.formats.text_columns import LONGEST_TEXT, joined_texts
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.values import ascending
 from tracetime.open_options import OpenOptions
-from tracetime.text import count
-from tracetime.trace_facts import TraceWarning
+from tracetime.text import count, printable
+from tracetime.trace_facts import OddEvents, TraceWarning
 
 _REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
 _INSTANT: Final = TYPES.index("instant")
@@ -45,23 +47,35 @@ class CaptureTrace(RecordTrace):
         super().__init__(file, options)
         self._whole: Packets | None = None
         self._steps_back = StepsBack()
+        self._odd_times = CaptureTimes()
+        # Cards and systems stamp in whole ticks, by no floats.
+        self._steps = SourceSteps(doubles=False)
 
     def _read_clocks(self) -> FileClocks:
         """Nothing ties clocks: the file is read for its interfaces."""
         self._whole = Packets(LONGEST_BLOCK, MOST_INTERFACES)
         found = packets(self._file, self.options.max_expansion, self._whole)
         for batch in self._until_damage(found):
-            self._steps_back.add(batch.columns)
+            fits = batch.columns["fits"] != 0
+            placed = [batch.columns[name][fits] for name in ("interface", "ns", "number")]
+            self._odd_times.add(*placed)
+            self._steps_back.add(*(one[placed[1] != 0] for one in placed))
+            self._steps.add(*(one[fits] for one in _stamps(batch.columns, self._whole)))
         return FileClocks(ClockGraph(), _REALTIME, [0])
 
     def _read_records(self, names: bool) -> Iterator[Records]:
         reader = Packets(LONGEST_BLOCK, MOST_INTERFACES)
         for batch in packets(self._file, self.options.max_expansion, reader):
+            cut_off, early = batch.columns["cut_off_ns"], None
+            if not self._steps.is_exact:
+                early, late = self._steps.margins(*_stamps(batch.columns, reader))
+                cut_off = cut_off + late
             yield Records(
                 _times(batch),
                 _names(batch, reader) if names else {},
                 batch.position,
-                batch.columns["cut_off_ns"],
+                cut_off,
+                early,
                 batch.columns["fits"] == 0,
             )
 
@@ -93,12 +107,18 @@ class CaptureTrace(RecordTrace):
                 {
                     "name": None if name is None else _decoded(name),
                     "link_type": link_name(link),
-                    "ticks_per_s": (2 if resolution & 0x80 else 10) ** (resolution & 0x7F),
+                    "ticks_per_s": _ticks_per_s(resolution),
                     "offset_s": offset_s,
                 }
                 for link, name, resolution, offset_s, *_ in self._read_whole.interfaces
             ]
         }
+
+    @property
+    def coarse_step_ns(self) -> int:
+        """The longest step of stamps; see `Trace`."""
+        self.prepare(names=False)
+        return self._steps.longest_ns
 
     @property
     def events_dropped(self) -> int:
@@ -112,16 +132,33 @@ class CaptureTrace(RecordTrace):
         return None if first < 0 else first
 
     @property
+    def odd_events(self) -> list[OddEvents]:
+        """Packets whose times cannot be meant: at 0, or of interfaces or captures that differ."""
+        whole = self._read_whole
+        names = map(self._interface_name, range(len(whole.interfaces)))
+        return self._odd_times.odd(whole.sections or [0], list(names))
+
+    @property
     def events_backwards(self) -> int:
         """How many packets are over 1 s earlier than the one before them on their interface."""
         self.prepare(names=False)
-        return self._steps_back.packets
+        return self._steps_back.events
 
     @property
     def backwards_packet(self) -> int | None:
         """The number of the first of them."""
         self.prepare(names=False)
         return self._steps_back.first
+
+    @property
+    def streams_backwards(self) -> list[str]:
+        """The interfaces that they are on, by number and name."""
+        self.prepare(names=False)
+        return [self._interface_name(number) for number in sorted(self._steps_back.streams)]
+
+    def _interface_name(self, number: int) -> str:
+        name = self._read_whole.interfaces[number][1]
+        return f"interface {number}" + ("" if name is None else f" ({printable(_decoded(name))})")
 
     @property
     def _read_whole(self) -> Packets:
@@ -137,6 +174,27 @@ class CaptureTrace(RecordTrace):
 
 def _decoded(name: bytes) -> str:
     return name[:LONGEST_TEXT].decode(errors="replace")
+
+
+def _stamps(
+    columns: Mapping[str, npt.NDArray[np.int64]], reader: Packets
+) -> tuple[npt.NDArray[np.int64], ...]:
+    """Of each packet its interface, that one's tick, and its time, in ns."""
+    on = columns["interface"]
+    numbers = ascending(on)
+    ticks = [_tick_ns(reader.interfaces[number][2]) for number in numbers.tolist()]
+    return on, np.array(ticks, np.int64)[np.searchsorted(numbers, on)], columns["ns"]
+
+
+def _tick_ns(resolution: int) -> int:
+    """How long a tick of an interface lasts, by its if_tsresol: whole ns, rounded up."""
+    return -(-(10**9) // _ticks_per_s(resolution))
+
+
+def _ticks_per_s(resolution: int) -> int:
+    base = 2 if resolution & 0x80 else 10
+    ticks: int = base ** (resolution & 0x7F)
+    return ticks
 
 
 def _times(batch: PacketBatch) -> Columns:

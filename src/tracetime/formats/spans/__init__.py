@@ -13,18 +13,25 @@ if TYPE_CHECKING:
 _BEGIN: Final = rb"(?:\xef\xbb\xbf)?\s*"
 # Tempo has `batches`; Tempo's and Jaeger's APIs wrap it all in `trace` or `result`.
 _OTLP: Final = re.compile(
-    _BEGIN + rb'\{\s*(?:"(?:trace|result)"\s*:\s*\{\s*)?'
+    # Several objects may be in an array.
+    _BEGIN + rb'(?:\[\s*)?\{\s*(?:"(?:trace|result)"\s*:\s*\{\s*)?'
     rb'"(?:resourceSpans|resource_spans|batches)"\s*:\s*\['
 )
 _JAEGER: Final = re.compile(
     _BEGIN + rb'\{(?:(?:\s*"\w+"\s*:\s*(?:\d+|null)\s*,)*'
     rb'\s*"data"\s*:\s*\[\s*\{[^{}\[\]]*"(?:traceID|spans|processes)"'
+    # No trace was found.
+    rb'|(?:\s*"\w+"\s*:\s*(?:\d+|null)\s*,)*\s*"data"\s*:\s*(?:\[\s*\]|null)\s*,\s*"(?:total|limit|errors)"'
+    # Elasticsearch, which may hold Jaeger's spans: an answer, and its hits one a line.
+    rb'|\s*"took"\s*:\s*\d+\s*,\s*"timed_out"|\s*"_index"\s*:\s*"[^"]*jaeger-span'
     # One trace alone.
     rb'|[^{}\[\]]*"traceID"\s*:[^{}\[\]]*"(?:spans"\s*:\s*\[|processes"\s*:\s*\{))'
 )
 _FOREIGN: Final = re.compile(
     _BEGIN + rb'(?:\{\s*"resource_?(?:log|metric|profile)s"\s*:\s*\['
-    rb'|\[\s*\{[^{}\[\]]*"(?:traceId|resource_?spans)"\s*:)',
+    rb'|\[\s*\{[^{}\[\]]*"traceId"\s*:'
+    # Of journalctl; systemd's names of fields are in capitals.
+    rb'|\{(?s:.*)"(?:__(?:CURSOR|SEQNUM(?:_ID)?|(?:REALTIME|MONOTONIC)_TIMESTAMP)|_BOOT_ID)"\s*:\s*")',
     re.IGNORECASE,
 )
 
@@ -56,7 +63,7 @@ def open_jaeger(file: TraceFile, options: OpenOptions) -> Trace:
 
 
 def probe_foreign(beginning: bytes) -> bool:
-    """Whether a file begins as what only looks like spans: other signals of OTLP, Zipkin's."""
+    """Whether a file begins as JSON that is read in another form: Zipkin's, journalctl's."""
     return _FOREIGN.match(beginning) is not None
 
 

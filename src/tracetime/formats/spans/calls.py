@@ -26,6 +26,7 @@ from tracetime.formats.spans.batch import (
 )
 from tracetime.formats.spans.oddities import odd_events
 from tracetime.formats.spans.parents import Parents, parents_of
+from tracetime.formats.spans.steps import SpanSteps, later
 from tracetime.trace_facts import OddEvents
 
 Values = npt.NDArray[np.int64]
@@ -67,10 +68,14 @@ class Calls:
         for name, parts in self._columns.items():
             parts.append(hosts if name == "host" else getattr(spans, name))
 
-    def found(self, shared: list[int]) -> tuple[list[Order], list[OddEvents]]:
+    def found(self, shared: list[int], steps: SpanSteps) -> tuple[list[Order], list[OddEvents]]:
         """What happened before what, by pairs of hosts; and what is odd about the spans.
 
-        shared: numbers of hosts that may be several.
+        Of coarse times the earliest that one can be of was before the latest that another can.
+
+        Args:
+            shared: numbers of hosts that may be several.
+            steps: those of the same spans.
         """
         if not self._columns["begin"]:
             return [], []
@@ -84,10 +89,7 @@ class Calls:
         own, child = child[~apart], child[apart]
         parent = parents.row[child]
         answered, outlasts = _answered(columns, parents, parent, child)
-        orders = [
-            *_orders(host, (begin, parent), (begin, child)),
-            *_orders(host, (begin, child[answered]), (columns["end"], parent[answered])),
-        ]
+        orders = _orders_of(columns, steps, (parent, child), answered)
         odd = odd_events(columns, parents, own, child[outlasts], shared if len(child) else [])
         return orders, odd
 
@@ -112,6 +114,23 @@ def _answered(
     longest = lasted[parent] + lasted[parent] // _RATE + _SLACK_NS
     waited = (lasted[child] <= longest) | (marks[parent] & ANSWERED != 0)
     return sure & waited, sure & ~waited
+
+
+def _orders_of(
+    columns: dict[str, npt.NDArray[Any]], steps: SpanSteps, pairs: tuple[Rows, Rows], answered: Mask
+) -> list[Order]:
+    """What the begins of parents and children say, and the ends of parents that were answered."""
+    host, begin, end = (columns[name] for name in ("host", "begin", "end"))
+    parent, child = pairs
+    first, last, ended = begin, begin, end
+    if not steps.is_exact:
+        early, late = steps.begins(host, begin)
+        first, last = begin - early, later(begin, late)
+        ended = later(end, steps.ends(host, begin, end)[1])
+    return [
+        *_orders(host, (first, parent), (last, child)),
+        *_orders(host, (first, child[answered]), (ended, parent[answered])),
+    ]
 
 
 def _orders(

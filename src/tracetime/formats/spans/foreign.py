@@ -1,4 +1,4 @@
-"""JSON that comes from the same tools as spans but has none, or has them in another form."""
+"""JSON that has no spans, or has them in another form; and that of journals."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ def _decode(
     if signal is not None:
         what = signal[1].decode().lower()
         raise ValueError(f"OTLP with {what}s, no spans: give a file with `resourceSpans`")
+    if text.lstrip()[:1] == b"{":
+        raise ValueError(
+            "a journal of systemd as JSON: give it as `journalctl -o export` writes it (of a file: "
+            "journalctl -o export --file FILE > NAME.export)"
+        )
     raise ValueError(
         "spans in an array, as Zipkin writes them: give them as OTLP, an object a line "
         '(`{"resourceSpans": ...`), or as Jaeger\'s UI saves them (`{"data": [{"traceID": ...`)'

@@ -1,4 +1,4 @@
-"""Jaeger's JSON: what its query API gives, and its UI saves.
+"""Jaeger's JSON: what its query API gives, and its UI saves; and its spans in Elasticsearch.
 
 Fields follow Jaeger's `internal/uimodel/model.go`. Times are whole us, cut off.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from tracetime.formats.spans.attributes import encoded
 from tracetime.formats.spans.batch import (
@@ -22,6 +22,7 @@ from tracetime.formats.spans.batch import (
 )
 from tracetime.formats.spans.resources import Resources
 from tracetime.formats.spans.source import SpanSource, Wanted
+from tracetime.text import printable
 
 _US: Final = 1_000
 _AT_ONCE: Final = 1 << 14
@@ -44,9 +45,14 @@ class _Log(Struct, gc=False):
     fields: list[_Tag] | None = None
 
 
+_Fields = dict[str, str | int | float | bool | None]
+"""Tags as Elasticsearch may have them: dots in keys are @."""
+
+
 class _Process(Struct, gc=False):
     serviceName: str | None = None
     tags: list[_Tag] | None = None
+    tag: _Fields | None = None
 
 
 class _Span(Struct, gc=False):
@@ -58,6 +64,7 @@ class _Span(Struct, gc=False):
     startTime: int | None = None
     duration: int | None = None
     tags: list[_Tag] | None = None
+    tag: _Fields | None = None
     logs: list[_Log] | None = None
     processID: str | None = None
     process: _Process | None = None
@@ -68,10 +75,45 @@ class _Trace(Struct, gc=False):
     processes: dict[str, _Process] | None = None
 
 
+class _Hit(Struct, gc=False):
+    span: _Span = field(name="_source")
+
+
+class _Hits(Struct, gc=False):
+    hits: list[_Hit] | None = None
+
+
+class _Error(Struct, gc=False):
+    msg: str | None = None
+
+
 class _Document(_Trace, gc=False):
-    """Traces, or one alone."""
+    """Traces, or one alone; of Elasticsearch an answer, or one of its hits."""
 
     data: list[_Trace] | None = None
+    hits: _Hits | None = None
+    span: _Span | None = field(default=None, name="_source")
+    errors: list[_Error] | None = None
+
+    def traces(self, is_first: bool) -> list[_Trace]:
+        """Those with spans.
+
+        is_first: whether the file begins with this; among other lines it may be empty.
+
+        Raises:
+            ValueError: there is none: nothing was found.
+        """
+        hits = [hit.span for hit in (self.hits and self.hits.hits) or ()]
+        stored = [*hits, *([] if self.span is None else [self.span])]
+        traces = [self, *(self.data or ()), *([_Trace(stored)] if stored else ())]
+        found = [one for one in traces if one.spans is not None]
+        if is_first and not found:
+            said = next((one.msg for one in self.errors or () if one.msg), "")
+            raise ValueError(
+                f"the answer of a query that found no trace{said and f' ({printable(said)})'}: ask "
+                "for a longer time, or by the id of the trace"
+            )
+        return found
 
 
 _DECODER: Final = msgspec.json.Decoder(_Document)
@@ -81,8 +123,7 @@ _NOBODY: Final = _Process()
 def _decode(
     text: bytes, offset: int, resources: Resources, lists: SpanLists, wanted: Wanted
 ) -> Iterator[None]:
-    document = _DECODER.decode(text)
-    for trace in (document, *(document.data or ())):
+    for trace in _DECODER.decode(text).traces(is_first=not offset):
         numbers = {
             key: resources.number(_attributes(process))
             for key, process in (trace.processes or {}).items()
@@ -98,16 +139,17 @@ def _decode(
 
 
 def _attributes(process: _Process) -> dict[str, object]:
-    return {"service.name": process.serviceName} | _plain(process.tags)
+    return {"service.name": process.serviceName} | _plain(process.tags, process.tag)
 
 
-def _plain(tags: list[_Tag] | None) -> dict[str, object]:
-    return {tag.key: tag.value for tag in tags or ()}
+def _plain(tags: list[_Tag] | None, fields: _Fields | None = None) -> dict[str, object]:
+    plain: dict[str, object] = {tag.key: tag.value for tag in tags or ()}
+    return plain | {key.replace("@", "."): value for key, value in (fields or {}).items()}
 
 
 def _add(lists: SpanLists, span: _Span, offset: int, resource: int, wanted: Wanted) -> None:
     """Add a span to the lists of a batch."""
-    tags = _plain(span.tags)
+    tags = _plain(span.tags, span.tag)
     row, begin = len(lists), span.startTime or 0
     parent, follows = _parent(span)
     kind = tags.get("span.kind")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import chain
 from types import GenericAlias
 from typing import Any, Final, Literal
 
@@ -47,8 +48,11 @@ _AT_ONCE: Final = 1 << 14
 
 
 @cache
-def _decoder(rename: Literal["camel"] | None) -> msgspec.json.Decoder[Any]:
-    """A decoder of documents whose names of fields are in camelCase, or as the .proto has them."""
+def _decoder(rename: Literal["camel"] | None, several: bool) -> msgspec.json.Decoder[Any]:
+    """A decoder of documents whose names of fields are in camelCase, or as the .proto has them.
+
+    several: of an array of them.
+    """
 
     def struct(name: str, *fields: Any) -> Any:
         return msgspec.defstruct(name, fields, rename=rename, gc=False)
@@ -79,7 +83,8 @@ def _decoder(rename: Literal["camel"] | None) -> msgspec.json.Decoder[Any]:
     groups = listed("resource_spans", resource), listed("batches", resource)
     inner = struct("TracesData", *groups)
     wrapped = [(name, inner | None, None) for name in ("trace", "result")]
-    return msgspec.json.Decoder(struct("Document", *groups, *wrapped))
+    document = struct("Document", *groups, *wrapped)
+    return msgspec.json.Decoder(GenericAlias(list, (document,)) if several else document)
 
 
 def _text(name: str) -> tuple[str, Any, None]:
@@ -94,15 +99,22 @@ def _decode(
     text: bytes, offset: int, resources: Resources, lists: SpanLists, wanted: Wanted
 ) -> Iterator[None]:
     is_snake = b'"resource_spans"' in text[:512]
-    document = _decoder(None if is_snake else "camel").decode(text)
-    inner = document.trace or document.result or document
-    for group in (*(inner.resource_spans or ()), *(inner.batches or ())):
+    several = not offset and text.lstrip()[:1] == b"["
+    decoded = _decoder(None if is_snake else "camel", several).decode(text)
+    for group in chain.from_iterable(map(_groups, decoded if several else [decoded])):
         resource = resources.number(_resource(group.resource))
         for scope in (*(group.scope_spans or ()), *(group.instrumentation_library_spans or ())):
             spans = scope.spans or []
             for start in range(0, len(spans), _AT_ONCE):
                 _add(lists, spans[start : start + _AT_ONCE], offset, resource, wanted)
                 yield
+
+
+def _groups(document: Any) -> Iterator[Any]:
+    """Yield the spans of each resource."""
+    inner = document.trace or document.result or document
+    yield from inner.resource_spans or ()
+    yield from inner.batches or ()
 
 
 def _resource(raw: Raw) -> dict[str, object]:

@@ -14,16 +14,20 @@ from tracetime.events_table import Columns, Kind
 from tracetime.formats.record_trace import FileClocks, Records
 from tracetime.formats.span_table import SpanTable
 from tracetime.formats.span_trace import SpanTrace
+from tracetime.formats.spans.batch import Spans
 from tracetime.formats.spans.batches import SpanBatches
 from tracetime.formats.spans.calls import Calls
 from tracetime.formats.spans.resources import Host, Resources
-from tracetime.formats.spans.rows import END, KINDS, rows_of
+from tracetime.formats.spans.rows import BEGIN, END, EVENT, KINDS, rows_of
 from tracetime.formats.spans.slices import SpanCollector
 from tracetime.formats.spans.source import SpanSource, Wanted
+from tracetime.formats.spans.steps import SpanSteps
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.graph import ClockGraph
 from tracetime.open_options import OpenOptions
 from tracetime.trace_facts import OddEvents, TraceWarning
+
+Values = npt.NDArray[np.int64]
 
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 
@@ -40,17 +44,20 @@ class SpansTrace(SpanTrace):
         super().__init__(file, options)
         self._source = source
         self._odd: list[OddEvents] = []
+        self._steps = SpanSteps(source.unit_ns, source.adds_up)
 
     def _read_clocks(self) -> FileClocks:
         resources = self._new_resources()
         calls = Calls()
         for spans in self._until_damage(iter(self._batches(resources, Wanted.NOTHING))):
-            calls.add(spans, resources.hosts_of(spans.resource))
+            hosts = resources.hosts_of(spans.resource)
+            calls.add(spans, hosts)
+            self._steps.add(spans, hosts)
         trace_clock = _clock(0)
         graph = ClockGraph(trace_clock)
         for number, host in enumerate(resources.hosts):
             graph.declare(ClockDomain(_clock(number), _title(host), tick_ns=self._source.tick_ns))
-        orders, self._odd = calls.found(resources.shared_hosts())
+        orders, self._odd = calls.found(resources.shared_hosts(), self._steps)
         for order in orders:
             graph.add_order(
                 (order.sent, _clock(order.before)), (order.received, _clock(order.after))
@@ -64,6 +71,12 @@ class SpansTrace(SpanTrace):
         return self._odd
 
     @property
+    def coarse_step_ns(self) -> int:
+        """The longest step of times or durations; see `Trace`."""
+        _ = self._clocks
+        return self._steps.longest_ns
+
+    @property
     def warnings(self) -> list[TraceWarning]:
         """What is odd about the spans, with the first such span each."""
         return [TraceWarning(odd.what, odd.offset, odd.packet) for odd in self.odd_events]
@@ -73,18 +86,36 @@ class SpansTrace(SpanTrace):
         wanted = Wanted.NAMES_AND_ARGS if names else Wanted.NOTHING
         for spans in self._batches(resources, wanted):
             columns, named = rows_of(spans, resources, names)
-            yield Records(columns, named, spans.position, self._cut_off_ns(columns))
+            cut_off, early = self._lacking(spans, columns)
+            yield Records(columns, named, spans.position, cut_off, early)
 
-    def _cut_off_ns(self, columns: Columns) -> npt.NDArray[np.int64] | None:
-        """What the file lacks of each time; see `Records`."""
-        source = self._source
-        if not source.end_cut_ns:
-            return None
-        return np.where(columns["kind"] == END, source.end_cut_ns, source.begin_cut_ns)
+    def _lacking(self, spans: Spans, columns: Columns) -> tuple[Values | None, Values | None]:
+        """What the file lacks of the time of each row; see `Records`."""
+        source, kind = self._source, columns["kind"]
+        cut_off = np.where(kind == END, source.end_cut_ns, source.begin_cut_ns)
+        if self._steps.is_exact:
+            return (cut_off if source.end_cut_ns else None), None
+        of = columns["packet"].astype(np.int64) - spans.first
+        early = np.zeros(len(of), np.int64)
+        for which in (BEGIN, END, EVENT):
+            rows = np.flatnonzero(kind == which)
+            host, begin = columns["machine"][rows], spans.begin[of[rows]]
+            time = columns["timestamp"][rows]
+            if which == BEGIN:
+                margins = self._steps.begins(host, time)
+            elif which == END:
+                margins = self._steps.ends(host, begin, time)
+            else:
+                margins = self._steps.events(host, begin, time)
+            early[rows] = margins[0]
+            cut_off[rows] += margins[1]
+        return cut_off, early
 
     def _read_spans(self, args: bool, progress: Callable[[int], None] | None) -> SpanTable:
+        # That of the clocks is the reading that learns the steps.
+        _ = self._clocks
         resources = self._new_resources()
-        collected = SpanCollector(self._source, args)
+        collected = SpanCollector(self._source, self._steps, args)
         wanted = Wanted.NAMES_AND_ARGS if args else Wanted.NAMES
         for spans in self._until_damage(iter(self._batches(resources, wanted))):
             collected.add(spans)

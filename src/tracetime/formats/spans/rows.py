@@ -16,7 +16,7 @@ from tracetime.formats.spans.batch import KINDS as SPAN_KINDS
 from tracetime.formats.spans.resources import Resources
 
 KINDS: Final = (Kind("span"), Kind("span_end"), Kind("span_event"))
-_BEGIN, END, _EVENT = range(3)
+BEGIN, END, EVENT = range(3)
 _TYPES: Final = np.array(
     [TYPES.index(name) for name in ("slice_begin", "slice_end", "instant")], np.int8
 )
@@ -31,12 +31,12 @@ def rows_of(spans: Spans, resources: Resources, names: bool) -> tuple[Columns, d
     ended = np.flatnonzero(spans.marks & ENDED)
     of = np.concatenate([np.arange(n), ended, spans.event_span])
     kind = np.repeat(
-        np.array([_BEGIN, END, _EVENT], np.uint8), [n, len(ended), len(spans.event_span)]
+        np.array([BEGIN, END, EVENT], np.uint8), [n, len(ended), len(spans.event_span)]
     )
     order = np.argsort(of, kind="stable")
     of, kind = of[order], kind[order]
     host = resources.hosts_of(spans.resource)[of]
-    first = np.maximum.accumulate(np.where(kind == _BEGIN, np.arange(len(of)), 0))
+    first = np.maximum.accumulate(np.where(kind == BEGIN, np.arange(len(of)), 0))
     columns: Columns = {
         "packet": (spans.first + of).astype(np.uint64),
         "item": (np.arange(len(of)) - first).astype(np.uint32),
@@ -60,7 +60,7 @@ def _named(
     events = len(spans.event_span)
     ends = pa.nulls(len(of) - n - events, pa.string())
     of_spans = arrow_of(of)
-    is_event = kind == _EVENT
+    is_event = kind == EVENT
     unsorted = arrow_of(order)
     every = pa.concat_arrays([spans.name, spans.name.take(_ended(spans)), spans.event_name])
     args = pa.concat_arrays([spans.args, ends, spans.event_args])

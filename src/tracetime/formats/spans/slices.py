@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from tracetime.arrays import arrow_of, texts_of
 from tracetime.clocks.ids import BUILTIN_IDS
-from tracetime.events_table import CUT_OFF, Columns
+from tracetime.events_table import CUT_OFF, EARLY, Columns
 from tracetime.formats.replayed_slices import ARGS_LIMIT, NAMES_LIMIT
 from tracetime.formats.span_table import MOST_SPANS, SpanTable
 from tracetime.formats.spans.batch import ENDED, KINDS, Spans
 from tracetime.formats.spans.parents import parents_of
 from tracetime.formats.spans.resources import Resources
 from tracetime.formats.spans.source import SpanSource
+from tracetime.formats.spans.steps import Margins, SpanSteps
 
 _COLUMNS: Final = ("resource", "trace", "id", "parent", "begin", "end", "kind", "marks")
 
@@ -24,12 +25,15 @@ _COLUMNS: Final = ("resource", "trace", "id", "parent", "begin", "end", "kind", 
 class SpanCollector:
     """Collects the spans of a file; each batch is added once.
 
-    source: their format.
-    with_args: keep their attributes.
+    Args:
+        source: their format.
+        steps: those of the same spans.
+        with_args: keep their attributes.
     """
 
-    def __init__(self, source: SpanSource, with_args: bool) -> None:
+    def __init__(self, source: SpanSource, steps: SpanSteps, with_args: bool) -> None:
         self._source = source
+        self._steps = steps
         self._columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _COLUMNS}
         self._names: list[pa.Array] = []
         self._args: list[pa.Array] | None = [] if with_args else None
@@ -67,13 +71,18 @@ class SpanCollector:
             for name, parts in self._columns.items()
         }
         machine = resources.hosts_of(columns["resource"].astype(np.int32)).astype(np.uint32)
+        begin, end = columns["begin"], columns["end"]
+        of_begins = of_ends = None
+        if not self._steps.is_exact:
+            of_begins = self._steps.begins(machine, begin)
+            of_ends = self._steps.ends(machine, begin, end)
         names = pa.chunked_array(self._names, pa.dictionary(pa.int32(), pa.string()))
         args = None
         if self._args is not None:
             args = pa.concat_arrays([pa.array([], pa.large_string()), *self._args])
         return SpanTable(
-            begins=_readings(columns["begin"], machine, self._source.begin_cut_ns),
-            ends=_readings(columns["end"], machine, self._source.end_cut_ns),
+            begins=_readings(begin, machine, self._source.begin_cut_ns, of_begins),
+            ends=_readings(end, machine, self._source.end_cut_ns, of_ends),
             ended=columns["marks"] & ENDED != 0,
             parent=parents_of(columns["trace"], columns["id"], columns["parent"]).row,
             group=columns["resource"].astype(np.int32),
@@ -94,13 +103,18 @@ class SpanCollector:
 
 
 def _readings(
-    timestamp: npt.NDArray[np.int64], machine: npt.NDArray[np.uint32], cut_off_ns: int
+    timestamp: npt.NDArray[np.int64],
+    machine: npt.NDArray[np.uint32],
+    cut_off_ns: int,
+    margins: Margins | None,
 ) -> Columns:
     columns: Columns = {
         "timestamp": timestamp,
         "clock": np.full(len(timestamp), BUILTIN_IDS["REALTIME"], np.uint32),
         "machine": machine,
     }
-    if cut_off_ns:
+    if margins is not None:
+        columns[EARLY], columns[CUT_OFF] = margins[0], margins[1] + cut_off_ns
+    elif cut_off_ns:
         columns[CUT_OFF] = np.full(len(timestamp), cut_off_ns, np.int64)
     return columns

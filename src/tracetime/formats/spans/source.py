@@ -41,6 +41,11 @@ class SpanSource(NamedTuple):
     decode: Decode
 
     @property
+    def adds_up(self) -> bool:
+        """Whether an end is the sum of what the file has, a begin and a duration."""
+        return self.tick_ns > self.unit_ns
+
+    @property
     def begin_cut_ns(self) -> int:
         """How much later in ns, at most, a span began, or an event was, than the file says."""
         return self.unit_ns - 1

@@ -39,7 +39,12 @@ def has_bars(names: Sequence[str]) -> bool:
 
 def is_converted(schema: pa.Schema, clocks: Mapping[str, str]) -> bool:
     """Whether `convert --map` wrote a table: all of its columns of times are on one clock."""
-    return _POLICY_KEY in (schema.metadata or {}) and len(set(clocks.values())) == 1
+    return is_mapped(schema) and len(set(clocks.values())) == 1
+
+
+def is_mapped(schema: pa.Schema) -> bool:
+    """Whether `convert --map` wrote a table."""
+    return _POLICY_KEY in (schema.metadata or {})
 
 
 def bars_of(schema: pa.Schema, clocks: Mapping[str, str]) -> dict[str, tuple[str, str]]:

@@ -77,10 +77,13 @@ def is_table(beginning: bytes) -> bool:
     return layout_of(_header(beginning)) is not None
 
 
-def layout_of(names: Sequence[str], clocks: Mapping[str, str] | None = None) -> Layout | None:
+def layout_of(
+    names: Sequence[str], clocks: Mapping[str, str] | None = None, *, mapped: bool = False
+) -> Layout | None:
     """What columns of these names mean; None where nothing tells.
 
     clocks: of columns, where the file says so in another way than by their names.
+    mapped: whether these are all: `convert --map` put the times of the others on their clock.
     """
     there = set(names)
     if {"clock", "timestamp"} <= there:
@@ -90,7 +93,9 @@ def layout_of(names: Sequence[str], clocks: Mapping[str, str] | None = None) -> 
     width = next((name for name in WIDTHS if name in there), None)
     if "snapshot" in there and clock is not None and reading is not None:
         return ReadingRows(clock, reading, width if width == WIDTHS[0] else None)
-    said = {name: read_in for name in names if (read_in := _suffixed(name))} | dict(clocks or {})
+    said = dict(clocks or {})
+    if not (mapped and said):
+        said = {name: read_in for name in names if (read_in := _suffixed(name))} | said
     if said:
         return _event_columns(said)
     read = {name: read_in for name in names if (read_in := _named(name))}

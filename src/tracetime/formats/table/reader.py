@@ -16,7 +16,7 @@ from tracetime.events_table import NAMES_SCHEMA, TEXTS, Columns, Kind, Vocabular
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.table.event_columns import EventColumnTable
 from tracetime.formats.table.event_rows import EventRowTable
-from tracetime.formats.table.given_places import barred, placed
+from tracetime.formats.table.given_places import barred, is_mapped, placed
 from tracetime.formats.table.layouts import (
     EventColumns,
     EventRows,
@@ -172,7 +172,7 @@ class TableTrace(RecordTrace):
                 found.add(rows)
                 if progress is not None:
                     progress(self._position)
-        yield from found.batches(clocks)
+        yield from found.batches(clocks, None if self.placing is None else self.placing.times)
 
     def _stored(self) -> AbstractContextManager[StoredTable]:
         return stored_table(self._file, self.options.max_expansion, known=_CSV_TYPES)
@@ -180,10 +180,15 @@ class TableTrace(RecordTrace):
     def _rows(self, table: StoredTable, columns: Sequence[str]) -> Iterator[Rows]:
         return self._until_damage(_numbered(table, columns, self._units))
 
+    @property
+    def coarse_step_ns(self) -> int:
+        """The longest step of times in the columns that were read; see `Trace`."""
+        return self._units.longest_ns
+
     def _learn_units(self, table: StoredTable, columns: list[str]) -> None:
         batches = self._until_damage(table.batches(columns))
         try:
-            learn_units(self._units, table.schema, columns, batches)
+            learn_units(self._units, columns, batches)
         except UsageError as error:
             raise TraceError(f"{error}{TO_CONVERT}") from error
 
@@ -225,7 +230,7 @@ def _layout_of(schema: pa.Schema, path: str) -> Layout:
     Raises:
         UsageError: nothing says in which clocks its times were read.
     """
-    layout = layout_of(schema.names, _clocks_in_metadata(schema))
+    layout = layout_of(schema.names, _clocks_in_metadata(schema), mapped=is_mapped(schema))
     if layout is None:
         raise UsageError(
             f"{path!r} is a table, and does not say which of its columns are times, and of which "

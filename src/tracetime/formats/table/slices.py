@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import numpy as np
@@ -80,12 +80,23 @@ class TableSlices:
         numbers: Values = np.array([*codes, -1], np.int64)[which]
         return numbers
 
-    def batches(self, clocks: tuple[str, str] | None) -> Iterable[pa.RecordBatch]:
-        """The slices, in the order in which they began; clocks: by the tube, those of both ends."""
+    def batches(
+        self,
+        clocks: tuple[str, str] | None,
+        moved: Callable[[Values], Values] | None = None,
+    ) -> Iterable[pa.RecordBatch]:
+        """The slices, in the order in which they began.
+
+        clocks: by the tube, those of both ends. moved: gives each time the one to write.
+        """
         whole = {
             name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in self._parts)])
             for name in (*_TEXTS, *_NUMBERS, "ts", "end", *_MARGINS)
         }
+        if moved is not None:
+            whole["ts"] = moved(whole["ts"])
+            ends = np.maximum(whole["ts"], moved(whole["end"]))
+            whole["end"] = np.where(whole["end"] == INT64_MAX, INT64_MAX, ends)
         order = np.argsort(whole["ts"], kind="stable")
         whole = {name: column[order] for name, column in whole.items()}
         track, owners = _owners(whole)

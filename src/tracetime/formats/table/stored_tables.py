@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -385,14 +386,37 @@ class _Lines:
         """The file belongs to another reader, and stays open."""
 
 
+_LONGEST_LINE: Final = 1 << 20
+
+
 @contextlib.contextmanager
 def errors_of(path: str) -> Iterator[None]:
     """Raise what Arrow says of a damaged file as TraceError."""
     try:
         yield
     except _REFUSALS as error:
+        row, at = _not_utf8(path) if "UTF8" in str(error) else (0, None)
+        if at is not None:
+            raise TraceError(
+                f"cannot read {path!r} as a table: line {row} is no UTF-8: save it as UTF-8 (of "
+                "Windows and Excel: iconv -f CP1252 -t UTF-8)",
+                at,
+            ) from error
         why = printable(str(error).partition("\n")[0], 200)
         raise TraceError(
             f"cannot read {path!r} as a table: {why}; it is to be Parquet, Arrow or CSV with a "
             "header"
         ) from error
+
+
+def _not_utf8(path: str) -> tuple[int, int | None]:
+    """The line, from 1, and the first byte of a file that is no UTF-8; (0, None) of others."""
+    at = 0
+    with contextlib.suppress(OSError), Path(path).open("rb") as file:
+        for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                return number, at + error.start
+            at += len(line)
+    return 0, None

@@ -20,6 +20,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.formats.xdf.pings import Pings
 from tracetime.formats.xdf.seconds import Values, step_ns
+from tracetime.formats.xdf.shifts import MOST_NS, NO_SHIFT, Shift, largest_shift
 from tracetime.formats.xdf.stream_header import StreamHeader
 from tracetime.graph.graph import ClockGraph
 
@@ -32,8 +33,7 @@ LEAST_HALF_WIDTH_NS: Final = 200_000
 _APART_NS: Final = 1_000_000_000
 """Of the pings of several streams of a host, one a second is enough."""
 
-_SHARED_NS: Final = 10_000_000
-"""Offsets of one clock jump by less; LSL's manual puts them within 1 ms, and Wi-Fi delays more."""
+_SHARED_NS: Final = MOST_NS
 
 _RESET_NS: Final = 1_000_000_000
 """A clock that jumps by more began anew: pyxdf's clock_reset_threshold_offset_seconds."""
@@ -43,6 +43,9 @@ _MOST_BOOTS: Final = 100
 
 _LATE_NS: Final = 10_000_000_000
 """Samples are written within 10 s: recorders fetch them every half second."""
+
+_WIRED_NS: Final = 1_000_000
+"""LSL's manual puts the offsets of one host within 1 ms on a wired network."""
 
 _FOREVER_NS: Final = 1 << 62
 _MOST_CHARACTERS: Final = 64
@@ -59,6 +62,8 @@ class HostClock:
 
     Attributes:
         n_boots: how many starts there are; 0 without pings.
+        scatter_ns: how far its pings are off each other.
+        shift: by how much its offsets shift at once, at most.
     """
 
     def __init__(self, machine: int, host: str, pings: Pings) -> None:
@@ -69,6 +74,8 @@ class HostClock:
         self.n_boots = int(self._boots.max(initial=-1)) + 1
         known = np.flatnonzero(self._boots >= 0)
         self._in_file = known[np.argsort(pings.packet[known], kind="stable")]
+        self.scatter_ns = pings.scatter_ns(_RESET_NS)
+        self.shift = self._largest_shift()
 
     @property
     def _clocks(self) -> tuple[int | None, ...]:
@@ -95,13 +102,22 @@ class HostClock:
                 packets.append(kept.packet)
         return packets
 
+    def _largest_shift(self) -> Shift:
+        found = NO_SHIFT
+        for boot in range(self.n_boots):
+            pings = self._pings.rows(self._boots == boot)
+            kept = pings.rows(pings.apart(_APART_NS, _SHARED_NS))
+            found = max(found, largest_shift(kept, self.scatter_ns))
+        return found
+
     def domains(self) -> list[ClockDomain]:
         """What the file says of the clocks: names, ticks, and the half-width of the pings.
 
-        That is assumed from their scatter. What is the same in all of them, such as a longer way
-        there than back, scatters nothing.
+        That is assumed from their scatter, and from the largest shift: which of its two sides is
+        right is not known. What is the same in all of them, such as a longer way there than back,
+        scatters nothing.
         """
-        width_ns = max(LEAST_HALF_WIDTH_NS, math.ceil(self._pings.scatter_ns(_RESET_NS)))
+        width_ns = max(LEAST_HALF_WIDTH_NS, math.ceil(self.scatter_ns + self.shift.by_ns))
         tick_ns = step_ns(self._pings.host_ns)
         return [
             ClockDomain(clock, clock, tick_ns, assumed_half_width_ns=width_ns)
@@ -133,6 +149,11 @@ class HostClock:
         for boot, here in possible.items():
             numbers[here & ~several] = self._number(boot)
         return numbers
+
+    @property
+    def steps(self) -> bool:
+        """Whether it is known to have begun anew, or to have been set."""
+        return bool(self._pings.jumps(_RESET_NS).any())
 
     def _number(self, boot: int | None) -> int:
         return ClockId.parse(self.clock(boot)).clock
@@ -176,10 +197,17 @@ class _Shared:
         self.streams: list[StreamHeader] = []
 
     def agrees(self, pings: Pings) -> bool:
-        """Whether others may be of the same clock: together they jump no more often than apart."""
+        """Whether others may be of the same clock.
+
+        Together they jump no more often than apart, and are as near each other as those of one
+        host: two computers of one name may have started at almost the same time.
+        """
         together = self.pings.joined(pings).jumps(_SHARED_NS).sum()
         apart = (one.jumps(_SHARED_NS).sum() for one in (self.pings, pings))
-        return bool(together <= max(apart))
+        if together > max(apart):
+            return False
+        scatter_ns = sum(one.scatter_ns(_RESET_NS) for one in (self.pings, pings))
+        return self.pings.usually_off_ns(pings, _SHARED_NS) <= max(_WIRED_NS, scatter_ns)
 
     def host_clock(self, machine: int) -> HostClock:
         name = self.hostname or f"stream-{self.streams[0].number}"

@@ -8,10 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.formats.xdf.seconds import Seconds, Values, nanoseconds
-from tracetime.quantiles import quantile
+from tracetime.quantiles import median, quantile
 
 _DRIFT: Final = 1.6e-3
 """How fast two steady clocks may drift apart: each is slewed by 500 ppm at most."""
+
+_FEW: Final = 3
+"""So many pings say how far two streams are apart."""
 
 
 class Pings(NamedTuple):
@@ -99,3 +102,19 @@ class Pings(NamedTuple):
         part = (between.recorder_ns - first.recorder_ns) / whole
         off = between.offset_ns - first.offset_ns - part * (last.offset_ns - first.offset_ns)
         return 2 * quantile(np.abs(off), 0.9) if len(off) else 0.0
+
+    def usually_off_ns(self, others: Pings, jump_ns: int) -> float:
+        """The median of what others are off the line between those of these around each.
+
+        jump_ns: pings that jump by more are not compared. 0 of fewer than three.
+        """
+        after = np.searchsorted(self.recorder_ns, others.recorder_ns)
+        between = np.flatnonzero((after > 0) & (after < len(self.packet)))
+        between = between[~self.jumps(jump_ns)[after[between] - 1]]
+        if len(between) < _FEW:
+            return 0.0
+        first, last = self.rows(after[between] - 1), self.rows(after[between])
+        whole = np.maximum(last.recorder_ns - first.recorder_ns, 1)
+        part = (others.recorder_ns[between] - first.recorder_ns) / whole
+        rise = part * (last.offset_ns - first.offset_ns)
+        return median(np.abs(others.offset_ns[between] - first.offset_ns - rise))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar, Final
@@ -14,16 +15,24 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
 from tracetime.events_table import BATCH_ROWS, Columns, Kind
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
+from tracetime.formats.steps_back import StepsBack
 from tracetime.formats.trace_file import TraceFile
 from tracetime.formats.xdf.content import Content
-from tracetime.formats.xdf.host_clocks import RECORDER, HostClock, host_clocks, machines
+from tracetime.formats.xdf.host_clocks import (
+    LEAST_HALF_WIDTH_NS,
+    RECORDER,
+    HostClock,
+    host_clocks,
+    machines,
+)
 from tracetime.formats.xdf.sample_names import joined, names_of
 from tracetime.formats.xdf.samples import SampleReader, Samples
 from tracetime.formats.xdf.stream_header import StreamHeader
 from tracetime.formats.xdf.streams import Streams, chunks_of, offsets_of
 from tracetime.graph.graph import ClockGraph
 from tracetime.open_options import OpenOptions
-from tracetime.trace_facts import SnapshotFault, TraceWarning
+from tracetime.text import printable
+from tracetime.trace_facts import OffsetShift, SnapshotFault, TraceWarning
 
 _RECORDER: Final = ClockId.parse(RECORDER)
 _NO_TIME: Final = 6
@@ -43,6 +52,7 @@ class XdfTrace(RecordTrace):
         self._domains: dict[ClockId, ClockDomain] = {}
         self._packets = np.empty(0, np.uint64)
         self._streams: Streams | None = None
+        self._steps_back: StepsBack | None = None
 
     def close(self) -> None:
         """Close the file, and a decompressed copy of it."""
@@ -90,6 +100,47 @@ class XdfTrace(RecordTrace):
         return self.streams.n_refused
 
     @property
+    def shifted_offsets(self) -> list[OffsetShift]:
+        """The hosts whose offsets shift by more than their half-width otherwise is."""
+        _ = self._clocks
+        each = {host.machine: host for host in self._hosts.values()}
+        return [
+            OffsetShift(ClockId.parse(host.clock()), math.ceil(host.shift.by_ns), host.shift.packet)
+            for _, host in sorted(each.items())
+            if host.shift.by_ns > LEAST_HALF_WIDTH_NS
+        ]
+
+    @property
+    def events_backwards(self) -> int:
+        """How many samples are over 1 s earlier than the one before them in their stream.
+
+        Of hosts whose clock fell as the recorder saw it, too, that is no wonder.
+        """
+        return self._read_steps_back().events
+
+    @property
+    def backwards_packet(self) -> int | None:
+        """The chunk of the first of them."""
+        return self._read_steps_back().first
+
+    @property
+    def streams_backwards(self) -> list[str]:
+        """The streams that they are of, by number and name."""
+        headers = self.streams.headers
+        return [
+            f"stream {number} ({printable(headers[number].name)})"
+            for number in sorted(self._read_steps_back().streams)
+        ]
+
+    def _read_steps_back(self) -> StepsBack:
+        if self._steps_back is None:
+            _ = self._clocks
+            for _ in self._until_damage(self._read_records(False)):
+                pass
+        assert self._steps_back is not None
+        return self._steps_back
+
+    @property
     def snapshot_packets(self) -> npt.NDArray[np.uint64]:
         """The chunk that each snapshot of `clocks` came in, by its number."""
         _ = self._clocks
@@ -134,6 +185,24 @@ class XdfTrace(RecordTrace):
         return FileClocks(graph, _RECORDER, machines(each))
 
     def _read_records(self, names: bool) -> Iterator[Records]:
+        back = StepsBack()
+        try:
+            for parts, records in self._read_samples(names):
+                self._look_back(back, parts, records.columns)
+                yield records
+        except TraceError:
+            self._steps_back = back
+            raise
+        self._steps_back = back
+
+    def _look_back(self, back: StepsBack, parts: list[Samples], columns: Columns) -> None:
+        """Look for samples that are earlier than those before them; not where the clock fell."""
+        streams = [-1 if self._hosts[p.header.number].steps else p.header.number for p in parts]
+        stream = np.repeat(np.array(streams, np.int64), [len(part.seconds) for part in parts])
+        rows = np.flatnonzero(stream >= 0)
+        back.add(stream[rows], columns["timestamp"][rows], columns["packet"][rows])
+
+    def _read_samples(self, names: bool) -> Iterator[tuple[list[Samples], Records]]:
         headers: dict[int, StreamHeader] = {}
         reader = SampleReader(self._content(), headers)
         parts: list[Samples] = []
@@ -145,11 +214,11 @@ class XdfTrace(RecordTrace):
                     rows += len(part.seconds)
                     if rows >= BATCH_ROWS:
                         ready, parts, rows = parts, [], 0
-                        yield self._records(ready, names)
+                        yield ready, self._records(ready, names)
         except TraceError as error:
             fault = error
         if parts:
-            yield self._records(parts, names)
+            yield parts, self._records(parts, names)
         if fault is not None:
             raise fault
 

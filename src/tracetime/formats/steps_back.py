@@ -1,8 +1,7 @@
-"""Where the time of a capture runs backwards."""
+"""Where the time of a stream runs backwards: of a capture's interface, of a source of samples."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -10,30 +9,33 @@ import numpy.typing as npt
 
 from tracetime.clocks.snapshot import INT64_MIN
 
+Values = npt.NDArray[np.int64]
+
 USUAL_NS: Final = 10**9
 """Queues of a network card write packets of one interface out of order, by ms."""
 
 
 class StepsBack:
-    """Packets that are earlier than the one before them on their interface, by more than is usual.
+    """Events that are earlier than the one before them in their stream, by more than is usual.
 
-    Interfaces are apart: one may be written after another one, as `mergecap -a` does.
+    Streams are apart: one may be written after another one, as `mergecap -a` does.
 
     Attributes:
-        packets: how many there are.
-        first: the number of the first of them.
+        events: how many there are.
+        first: the packet of the first of them.
+        streams: those that they are of.
     """
 
     def __init__(self) -> None:
-        self.packets = 0
+        self.events = 0
         self.first: int | None = None
+        self.streams: set[int] = set()
         self._last: dict[int, int] = {}
 
-    def add(self, columns: Mapping[str, npt.NDArray[np.int64]]) -> None:
-        """Look at the packets that follow; columns as the kernel's `Packets.read` returns them."""
-        (rows,) = np.nonzero(columns["fits"])
-        rows = rows[np.argsort(columns["interface"][rows], kind="stable")]
-        ns, on = columns["ns"][rows], columns["interface"][rows]
+    def add(self, stream: Values, ns: Values, packet: Values) -> None:
+        """Look at the events that follow: of which stream each is, its time, and its packet."""
+        rows = np.argsort(stream, kind="stable")
+        ns, on = ns[rows], stream[rows]
         begins = np.flatnonzero(np.r_[True, on[1:] != on[:-1]][: len(on)])
         before = np.r_[INT64_MIN, ns[:-1]][: len(ns)]
         numbers = on[begins].tolist()
@@ -42,6 +44,7 @@ class StepsBack:
         self._last.update(zip(numbers, ns[ends].tolist(), strict=True))
         found = rows[ns < np.maximum(before, INT64_MIN + USUAL_NS) - USUAL_NS]
         if len(found):
-            self.packets += len(found)
+            self.events += len(found)
+            self.streams.update(stream[found].tolist())
             if self.first is None:
-                self.first = int(columns["number"][found].min())
+                self.first = int(packet[found].min())

@@ -1,0 +1,82 @@
+"""The steps that the times of a file stand on, source by source: hosts, or interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.common.time_steps import StepCounts
+from tracetime.time_steps import TimeSteps
+
+Values = npt.NDArray[np.int64]
+
+_MOST_APART: Final = 256
+"""So many sources are judged by themselves, the others by unit: the counts of one take 40 kB."""
+
+
+class SourceSteps:
+    """Counts the times of a file by source, and judges them once all are counted.
+
+    doubles: whether a program may have computed its times as floats.
+    """
+
+    def __init__(self, *, doubles: bool) -> None:
+        self._doubles = doubles
+        self._counts: dict[tuple[int, int], StepCounts] = {}
+        self._judged: dict[tuple[int, int], TimeSteps] | None = None
+
+    def add(self, sources: Values, units: Values, times: Values) -> None:
+        """Count times, ns; of each its source, by number, and what its source can tell apart."""
+        for key, rows in _groups(sources, units):
+            self._counts.setdefault(key, StepCounts()).add(times[rows])
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest step that times stand on, longer than what their source can tell apart.
+
+        0 where they stand on none.
+        """
+        return max((one.longest_ns for one in self._steps.values()), default=0)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing is left open beside what sources cannot tell apart."""
+        return all(one.is_exact for one in self._steps.values())
+
+    def margins(self, sources: Values, units: Values, times: Values) -> tuple[Values, Values]:
+        """By how much less, and more, than it says a clock may have read; see `TimeSteps`."""
+        before, after = np.zeros(len(times), np.int64), np.zeros(len(times), np.int64)
+        for key, rows in _groups(sources, units):
+            steps = self._steps.get(key)
+            if steps is not None and not steps.is_exact:
+                before[rows], after[rows] = steps.margins(times[rows])
+        return before, after
+
+    @property
+    def _steps(self) -> dict[tuple[int, int], TimeSteps]:
+        if self._judged is None:
+            self._judged = {
+                key: TimeSteps.of(counts, unit_ns=key[1], doubles=self._doubles)
+                for key, counts in self._counts.items()
+            }
+        return self._judged
+
+
+def _groups(
+    sources: Values, units: Values
+) -> Iterator[tuple[tuple[int, int], npt.NDArray[np.intp]]]:
+    """The rows that are counted together, in their order, by source and unit."""
+    apart = np.minimum(sources, _MOST_APART)
+    if not len(apart):
+        return
+    if (apart == apart[0]).all() and (units == units[0]).all():
+        yield (int(apart[0]), int(units[0])), np.arange(len(apart))
+        return
+    order = np.lexsort((apart, units))
+    one, unit = apart[order], units[order]
+    starts = np.flatnonzero(np.r_[True, (one[1:] != one[:-1]) | (unit[1:] != unit[:-1])])
+    for rows in np.split(order, starts[1:]):
+        yield (int(apart[rows[0]]), int(units[rows[0]])), rows

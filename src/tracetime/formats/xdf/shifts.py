@@ -1,0 +1,148 @@
+"""Where the offsets of a host shift at once, by more than its clock can have drifted.
+
+A steady clock does not step. What shifts is the way of the pings: while messages take longer one
+way, all offsets are off by half of that, and agree with each other.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.formats.xdf.pings import Pings
+
+Floats = npt.NDArray[np.float64]
+
+MOST_NS: Final = 10_000_000
+"""Offsets of one clock jump by less; LSL's manual puts them within 1 ms, and Wi-Fi delays more."""
+
+_LINE: Final = 4
+"""So many pings in a row show a line."""
+_WIDEST: Final = 3
+"""A shift is between two pings, or takes so many gaps."""
+_SHORTEST, _LONGEST = 2, 5
+"""So many pings that are off together show no line; a single one is an outlier."""
+_BESIDE_ONE: Final = 2
+"""So many before and after a single one agree with each other."""
+_NEAR_NS: Final = 120_000_000_000
+"""Lines of pings farther apart than so say little of each other; recorders ask every 5 s."""
+_BEYOND_SCATTER: Final = 1.5
+"""In `Pings.scatter_ns`: some six standard deviations."""
+_BEYOND_LINE: Final = 3.0
+"""In what pings are off their own lines: a bend is off them, too."""
+
+
+class Shift(NamedTuple):
+    """How far offsets shift at once.
+
+    Attributes:
+        by_ns: the most; 0 where they do not.
+        packet: the chunk of the first ping after that shift; -1 where there is none.
+    """
+
+    by_ns: float
+    packet: int
+
+
+NO_SHIFT: Final = Shift(0.0, -1)
+
+
+def largest_shift(pings: Pings, scatter_ns: float) -> Shift:
+    """Return the largest shift between pings of one clock, up to `MOST_NS`.
+
+    Args:
+        pings: those of one clock, some seconds apart.
+        scatter_ns: that of the pings; less than a multiple of it is no shift.
+    """
+    least_ns = _BEYOND_SCATTER * scatter_ns
+    at, offset = _columns(pings)
+    beside, off = _beside_line(at, offset, 1, _BESIDE_ONE)
+    are_alone = np.flatnonzero(beside > np.maximum(least_ns, _BEYOND_LINE * off)) + _BESIDE_ONE
+    pings = pings.rows(np.setdiff1d(np.arange(len(at)), are_alone))
+    at, offset = _columns(pings)
+    found = NO_SHIFT
+    for gaps in range(1, _WIDEST + 1):
+        shift, off = _between_lines(at, offset, gaps)
+        found = _larger(found, pings, shift, off, least_ns, gaps)
+    for n in range(_SHORTEST, _LONGEST + 1):
+        shift, off = _beside_line(at, offset, n, _LINE)
+        found = _larger(found, pings, shift, off, least_ns, 1)
+    return found
+
+
+def _columns(pings: Pings) -> tuple[Floats, Floats]:
+    """Times and offsets, each from the first one on."""
+    columns = pings.recorder_ns, pings.offset_ns
+    at, offset = ((one - one[:1]).astype(np.float64) for one in columns)
+    return at, offset
+
+
+def _larger(
+    found: Shift, pings: Pings, shift: Floats, off: Floats, least_ns: float, gaps: int
+) -> Shift:
+    """The larger of a shift and those that begin after each line of pings; see `_between_lines`."""
+    n = len(shift)
+    last = _LINE - 1 + np.arange(n)
+    spans = pings.recorder_ns[-n:] - pings.recorder_ns[:n] if n else np.empty(0, np.int64)
+    fits = (shift > np.maximum(least_ns, _BEYOND_LINE * off)) & (shift <= MOST_NS)
+    fits &= spans <= _NEAR_NS
+    k = int(np.argmax(np.where(fits, shift, 0.0))) if n else 0
+    if not fits.any() or shift[k] <= found.by_ns:
+        return found
+    return Shift(float(shift[k]), int(pings.packet[last[k] + gaps]))
+
+
+def _between_lines(at: Floats, offset: Floats, gaps: int) -> tuple[Floats, Floats]:
+    """How far the line after some gaps is from the one before, where it is nearest within them.
+
+    Returns (that, how far pings are off their own lines at most), for each line before in order.
+    """
+    n = len(at) - 2 * _LINE - gaps + 2
+    if n < 1:
+        return np.empty(0), np.empty(0)
+    middles, means, slopes, off = _lines(at, offset)
+    later = slice(_LINE + gaps - 1, _LINE + gaps - 1 + n)
+    ends = at[_LINE - 1 : _LINE - 1 + n], at[later]
+    begin, end = (
+        (means[later] + slopes[later] * (when - middles[later]))
+        - (means[:n] + slopes[:n] * (when - middles[:n]))
+        for when in ends
+    )
+    apart = np.where(begin * end > 0, np.minimum(np.abs(begin), np.abs(end)), 0.0)
+    return apart, np.maximum(off[:n], off[later])
+
+
+def _beside_line(at: Floats, offset: Floats, n: int, beside: int) -> tuple[Floats, Floats]:
+    """How far n pings are off the line of so many before and after them, to one side.
+
+    Returns (the most of them, or 0 where one is not; how far the others are off the line).
+    """
+    whole = 2 * beside + n
+    if len(at) < whole:
+        return np.empty(0), np.empty(0)
+    outer = np.r_[:beside, whole - beside : whole]
+    times, offsets = (np.lib.stride_tricks.sliding_window_view(one, whole) for one in (at, offset))
+    middles, means, slopes, off = _fitted(times[:, outer], offsets[:, outer])
+    inner = slice(beside, beside + n)
+    away = offsets[:, inner] - (
+        means[:, None] + slopes[:, None] * (times[:, inner] - middles[:, None])
+    )
+    one_side = np.abs(np.sign(away).sum(axis=1)) == n
+    least, most = np.abs(away).min(axis=1), np.abs(away).max(axis=1)
+    return np.where(one_side & (2 * least > most), most, 0.0), off
+
+
+def _lines(at: Floats, offset: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """The line of each few pings in a row; see `_fitted`."""
+    times, offsets = (np.lib.stride_tricks.sliding_window_view(one, _LINE) for one in (at, offset))
+    return _fitted(times, offsets)
+
+
+def _fitted(times: Floats, offsets: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """The line through each row: its middle, the mean there, its slope, and what is off it."""
+    middles, means = times.mean(axis=1), offsets.mean(axis=1)
+    dt, do = times - middles[:, None], offsets - means[:, None]
+    slopes = (dt * do).sum(axis=1) / np.maximum((dt * dt).sum(axis=1), 1.0)
+    return middles, means, slopes, np.abs(do - slopes[:, None] * dt).max(axis=1)

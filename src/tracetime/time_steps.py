@@ -1,0 +1,230 @@
+"""The steps that times of a file stand on: their writers kept no more of what a clock read.
+
+Among times that are exact to the ns, one in 1,000 is a whole us by chance. Where clearly more are,
+somebody wrote whole us, and a time that is one may have been cut off or rounded to it. Each time is
+judged by itself, so that one exact writer does not speak for the others of a file.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.common.time_steps import StepCounts, margins_of
+
+Values = npt.NDArray[np.int64]
+Step = tuple[int, int, int]
+"""In ns, and the powers of 2 and of 5 that it is made of; of a unit 0."""
+
+LEAST_TIMES: Final = 16
+"""So many different times a step needs: fewer may stand on it by chance, or by hand."""
+
+_SIGMAS: Final = 5
+_SHARE: Final = 0.5
+"""By how much more times than by chance must stand on a step: real times are no random ones."""
+
+_LEAST_DIGITS: Final = 4
+"""So many digits a program keeps that keeps a constant number of them; `%g` keeps 6."""
+
+_TYPED_DIGITS: Final = 15
+"""So many digits a spreadsheet keeps of a number; the others are 0."""
+_TYPED_LEAST: Final = 4
+"""Zeros in all that are no chance: one time in ns of today has four behind those digits."""
+
+_BITS: Final = 65
+_TEXT_NS: Final = 50
+"""What the shortest text of a double of us with one decimal is off, at most: near today."""
+
+_WALL_BITS: Final = 60
+"""Times of more bits are wall times, where a double has no room for ns."""
+
+
+class TimeSteps(NamedTuple):
+    """What the times of a group leave open.
+
+    Attributes:
+        before, after: ns by cell, as `margins_of` takes them.
+        slack: by bits of a time, what it may be off because it went through doubles.
+        double_s, double_ms: whether wall times come from doubles of s, or of ms.
+    """
+
+    before: Values
+    after: Values
+    slack: Values
+    double_s: bool
+    double_ms: bool
+
+    @classmethod
+    def of(
+        cls, counts: StepCounts, *, unit_ns: int = 1, of_unit: bool = False, doubles: bool = True
+    ) -> Self:
+        """Judge the times of a group.
+
+        Args:
+            counts: of its times, ns.
+            unit_ns: what its times are given in; they stand on that without a word.
+            of_unit: whether margins hold what is lost by that unit, too.
+            doubles: whether a program may have computed its times as floats.
+        """
+        steps = _steps(counts.cells(), unit_ns)
+        least = unit_ns - 1 if of_unit else unit_ns
+        before = np.where(steps > least, steps // 2, 0).ravel()
+        after = np.where(steps > least, steps - 1, 0).ravel()
+        slack = _slack() if doubles else np.zeros(_BITS, np.int64)
+        double_s, double_ms = (
+            doubles and unit_ns == 1 and _is_clear(n, (counts.n_wall - n) * chance / (1 - chance))
+            for n, chance in ((counts.n_double_s, 5 / 238), (counts.n_double_ms, 5 / 244))
+        )
+        return cls(before, after, slack, double_s, double_ms)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing is left open."""
+        return not (self.after.any() or self.double_s or self.double_ms)
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest step that times stand on; 0 where nothing is left open."""
+        most = int(self.after.max())
+        return most + 1 if most else 0
+
+    def slack_at(self, values: Values) -> Values:
+        """What doubles may have cost times of this size, ns."""
+        slack: Values = self.slack[np.frexp(np.abs(values.astype(np.float64)))[1]]
+        return slack
+
+    def margins(self, values: Values) -> tuple[Values, Values]:
+        """By how much less, and more, than it says a clock may have read at each time, ns.
+
+        Who rounds is off by half a step either way, who cuts off by a whole one, less one ns:
+        above 0 downwards, else perhaps towards 0. Margins hold all of these.
+        """
+        return margins_of(
+            values, self.before, self.after, self.slack, self.double_s, self.double_ms
+        )
+
+
+def _slack() -> Values:
+    """What times of so many bits are off, at most, that a program computed as doubles.
+
+    CPython's time.time() rounds whole ns to a double, and divides that into one of s; times a
+    million, it is rounded again, and its shortest text once more.
+    """
+    slack = np.zeros(_BITS, np.int64)
+    for bits in range(_WALL_BITS, _BITS):
+        ns = 1 << (bits - 1)
+        us, ms = math.ulp(ns / 1e3) * 1e3, math.ulp(ns / 1e6) * 1e6
+        text = math.ulp(ns) + math.ulp(ns / 1e9) * 1e9 + max(us, ms)
+        slack[bits] = math.ceil(text / 2) + _TEXT_NS
+    return slack
+
+
+def _steps(cells: npt.NDArray[np.int64], unit_ns: int) -> Values:
+    """The longest step that the times of each cell stand on, at least the unit."""
+    cells[0] = 0
+    steps = np.full(cells.shape, unit_ns, np.int64)
+    for step, twos, fives in _standing_on(cells.sum(axis=0), unit_ns):
+        _raise(steps[:, twos:, fives:], step)
+    kept: list[tuple[int, int]] = []
+    for digits in np.flatnonzero(cells.sum(axis=(1, 2)) >= LEAST_TIMES).tolist():
+        found = _standing_on(cells[digits], unit_ns)
+        for step, twos, fives in found:
+            _raise(steps[digits, twos:, fives:], step)
+        zeros = max((min(twos, fives) for _, twos, fives in found), default=0)
+        if zeros and digits - zeros >= _LEAST_DIGITS:
+            kept.append((digits, digits - zeros))
+    _keep_typed(steps, cells, unit_ns)
+    # Zero is a multiple of all of them.
+    steps[0] = steps[:, -1, -1].max()
+    for digits, n in kept:
+        _keep_digits(steps, cells, digits, n)
+    return steps
+
+
+def _raise(part: Values, step: int) -> None:
+    """Make steps, in place, at least so long."""
+    np.maximum(part, step, out=part)
+
+
+def _keep_digits(steps: Values, cells: Values, digits: int, kept: int) -> None:
+    """Raise the steps of times of other lengths that have no more digits than these, zeros aside.
+
+    As `%g` writes them.
+    """
+    for other in range(kept + 1, len(steps)):
+        zeros = min(other - kept, steps.shape[1] - 1)
+        n = cells[other].sum()
+        if other < digits or (n and n == cells[other, zeros:, zeros:].sum()):
+            _raise(steps[other, zeros:, zeros:], 10**zeros)
+
+
+def _keep_typed(steps: Values, cells: Values, unit_ns: int) -> None:
+    """Raise the steps of times of more digits than a spreadsheet keeps, if all others are 0.
+
+    A few times show it, where each has zeros that it need not have. Whole ms are no such times:
+    they do not use all the digits that are kept.
+    """
+    longer = [digits for digits in range(_TYPED_DIGITS + 1, len(cells)) if cells[digits].any()]
+    given = math.ceil(math.log10(unit_ns))
+    shown, is_used = 0, False
+    for digits in longer:
+        zeros, n = digits - _TYPED_DIGITS, int(cells[digits].sum())
+        if n > cells[digits, zeros:, zeros:].sum():
+            return
+        shown += n * max(zeros - given, 0)
+        is_used |= bool(n > cells[digits, zeros + 1 :, zeros + 1 :].sum())
+    if is_used and shown >= _TYPED_LEAST:
+        for digits in longer:
+            zeros = digits - _TYPED_DIGITS
+            _raise(steps[digits, zeros:, zeros:], 10**zeros)
+
+
+def _standing_on(cells: Values, unit_ns: int) -> list[Step]:
+    """The steps that clearly more times stand on than do by chance, the longest first.
+
+    cells: how many times the powers of 2 and of 5 divide.
+    """
+    powers = range(len(cells))
+    every = sorted((2**twos * 5**fives, twos, fives) for twos in powers for fives in powers)
+    divided = _divided(cells)
+    clear = [(unit_ns, 0, 0)]
+    for step in every:
+        if step[0] > unit_ns and _is_above_chance(divided, step, clear):
+            clear.append(step)
+    # Whole ms are whole us, and multiples of 2 ns: they say nothing of these.
+    rest, found = cells.copy(), []
+    for step in reversed(clear[1:]):
+        if _is_above_chance(divided, step, clear):
+            found.append(step)
+            rest[step[1] :, step[2] :] = 0
+            divided = _divided(rest)
+    return found
+
+
+def _divided(cells: Values) -> list[list[int]]:
+    """How many times each power of 2, and of 5, divides."""
+    sums: Values = cells[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
+    counts: list[list[int]] = sums.tolist()
+    return counts
+
+
+def _is_above_chance(divided: list[list[int]], step: Step, shorter: list[Step]) -> bool:
+    """Whether clearly more times stand on a step than do of those on any shorter one, by chance."""
+    length, twos, fives = step
+    n = divided[twos][fives]
+    if n < LEAST_TIMES:
+        return False
+    by_chance = max(
+        (divided[two][five] - n) / (length / short - 1)
+        for short, two, five in shorter
+        if short < length and two <= twos and five <= fives
+    )
+    return _is_clear(n, by_chance)
+
+
+def _is_clear(n: int, by_chance: float) -> bool:
+    """Whether so many times are clearly more than by chance."""
+    return n - by_chance >= max(LEAST_TIMES, _SIGMAS * math.sqrt(by_chance), _SHARE * by_chance)

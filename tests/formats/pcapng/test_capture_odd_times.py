@@ -1,0 +1,105 @@
+"""Times of captures that cannot be meant: at 0, of interfaces whose clocks differ, of joins."""
+
+import pytest
+from captures import Capture, pcap
+
+from tracetime import diagnose, open_trace
+
+C = Capture()
+US = 1_790_000_000 * 10**6
+S = 10**6
+
+
+@pytest.fixture
+def told(tmp_path):
+    def read(*blocks):
+        path = tmp_path / "c.pcapng"
+        path.write_bytes(b"".join(blocks))
+        with open_trace(path) as trace:
+            return [one for one in diagnose(trace) if one.severity != "info"]
+
+    return read
+
+
+def two_interfaces(ahead, n=20, gap=S // 10, begin=US):
+    """Packets of two interfaces in turn; the clock of the second is ahead by so many us."""
+    head = [C.section(), C.interface(name="eth0"), C.interface(name="tap0")]
+    return head + [C.packet(begin + k * gap + (ahead if k % 2 else 0), on=k % 2) for k in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "title"),
+    [
+        (37, "interface 1 (tap0) is 36.9 s ahead of interface 0 (eth0), as TAI and UTC are"),
+        (-37, "interface 0 (eth0) is 36.9 s ahead of interface 1 (tap0), as TAI and UTC are"),
+        (4, "interface 1 (tap0) is 3.9 s ahead of interface 0 (eth0)"),
+        (-1_700_000_000, "interface 0 (eth0) is 19675 d 22 h ahead of interface 1 (tap0)"),
+    ],
+)
+def test_interfaces_whose_clocks_differ_are_told(told, ahead_s, title):
+    (found,) = told(*two_interfaces(ahead_s * S))
+    assert (found.code, found.severity, found.title) == ("odd-times", "warning", title)
+    assert found.events == 10
+    assert found.packets[0] in (1, 2)
+    assert abs(found.worst_ns - abs(ahead_s) * 10**9) <= 10**8
+
+
+@pytest.mark.parametrize("ahead_us", [0, 900_000, -900_000])
+def test_interfaces_of_one_clock_are_not(told, ahead_us):
+    assert told(*two_interfaces(ahead_us)) == []
+
+
+def test_an_interface_that_was_written_after_another_one_is_not_told(told):
+    packets = [C.packet(US + k * S, on=on) for on in (0, 1) for k in range(30)]
+    assert told(C.section(), C.interface(), C.interface(), *packets) == []
+
+
+def test_interfaces_a_year_apart_are_told_in_any_order(told):
+    old = [C.packet(946_684_800 * S + k, on=1) for k in range(5)]
+    new = [C.packet(US + k) for k in range(20)]
+    head = [C.section(), C.interface(), C.interface()]
+    (found,) = told(*head, *old, *new)
+    assert found.title == "interface 0 is 9760 d 14 h ahead of interface 1"
+    assert (found.events, found.packets) == (5, (0,))
+    (found,) = told(*head, *new, *old)
+    assert (found.events, found.packets) == (5, (20,))
+
+
+def test_packets_at_0_are_told_and_are_no_step_back(told):
+    packets = [C.packet(0 if k in (3, 8) else US + k) for k in range(20)]
+    (found,) = told(C.section(), C.interface(), *packets)
+    assert (found.code, found.events, found.packets) == ("odd-times", 2, (3,))
+    assert found.title == "2 packets without a stamp: at 0, in 1970"
+    assert told(pcap([(k, 0, b"data") for k in range(5)])) == []
+    (found,) = told(pcap([(0, 0, b"data"), *((1_790_000_000 + k, 0, b"") for k in range(5))]))
+    assert (found.code, found.events) == ("odd-times", 1)
+
+
+def section(begin, n=20):
+    return [C.section(), C.interface(), *(C.packet(begin + k * S) for k in range(n))]
+
+
+def test_sections_that_overlap_are_told(told):
+    (found,) = told(*section(US), *section(US + 8 * S))
+    assert found.title == "captures are joined: one begins 11 s before another one ends"
+    assert (found.code, found.events, found.packets) == ("odd-times", 20, (20,))
+    # The first of them was recorded last.
+    (found,) = told(*section(US + 100 * S), *section(US))
+    assert found.worst_ns == 119 * 10**9
+    found = told(*section(US), *section(US + 30 * S), *section(US + 10 * S))
+    assert [one.packets for one in found] == [(40,)]
+
+
+def test_times_at_both_ends_of_int64_are_compared(told):
+    """A difference of two does not fit."""
+    far = (9_200_000_000, -9_200_000_000)
+    for begins in (far, far[::-1]):
+        head = [C.section(), *(C.interface(offset_s=begin) for begin in begins)]
+        found = told(*head, *(C.packet(k, on=k % 2) for k in range(20)))
+        (odd,) = (one for one in found if one.code == "odd-times")
+        assert "is 212962 d 23 h ahead of" in odd.title
+
+
+def test_sections_one_after_the_other_are_not(told):
+    assert told(*section(US), *section(US + 19 * S), *section(US + 10**6 * S)) == []
+    assert told(C.section(), C.section(), *section(US)) == []

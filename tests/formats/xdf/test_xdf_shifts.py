@@ -1,0 +1,183 @@
+"""Offsets that shift at once, as no clock drifts; two computers of one name; samples that go back."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from xdf_files import XdfFile
+
+from tracetime import ClockDomain, diagnose, open_trace
+
+pytest.importorskip("pyxdf")
+
+AHEAD_S = 20.0
+PINGS = 120
+
+
+def clock(seconds, ppm=15.0):
+    """What the host's clock reads at a time of the recorder's."""
+    return seconds * (1 + ppm * 1e-6) - AHEAD_S
+
+
+def recording(extra, seed=0, noise_s=3e-5):
+    """A ping every 5 s, each off by `extra(k)`, and a sample each second; their true times."""
+    random, file, truth = np.random.default_rng(seed), XdfFile(), []
+    file.stream(1)
+    for k in range(PINGS):
+        at = 5.0 * k + 50
+        file.offset(1, clock(at), at - clock(at) + random.normal(0, noise_s) + extra(k))
+        stamps = [at + j for j in range(5)]
+        file.samples(1, [clock(stamp) for stamp in stamps], range(5))
+        truth += stamps
+    return file, np.rint(np.array(truth) * 1e9)
+
+
+def read(path, file, **options):
+    path.write_bytes(file.content)
+    with open_trace(path, **options) as trace:
+        table = trace.read_all("tube")
+        return table, [one for one in diagnose(trace) if one.code != "no-realtime"]
+
+
+def misses(table, truth):
+    earliest, latest = (table[name].to_numpy() for name in ("earliest", "latest"))
+    return int(((truth < earliest) | (truth > latest)).sum())
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    first=st.integers(0, PINGS - 8),
+    n=st.integers(2, 60),
+    shift_s=st.sampled_from([-8e-3, -1.2e-3, -5e-4, 2.5e-4, 5e-4, 8e-4, 3e-3, 9e-3]),
+    seed=st.integers(0, 3),
+)
+def test_bars_hold_the_truth_through_pings_that_are_slow_one_way(
+    tmp_path_factory, first, n, shift_s, seed
+):
+    """Wherever they begin and however long they last; of four on each side there is a line."""
+    first = max(4, first)
+    last = first + n if first + n <= PINGS - 4 else PINGS
+    file, truth = recording(lambda k: shift_s if first <= k < last else 0.0, seed)
+    path = tmp_path_factory.mktemp("shift") / "t.xdf"
+    table, found = read(path, file)
+    assert misses(table, truth) == 0
+    codes = {one.code: one for one in found}
+    if abs(shift_s) > 3.5e-4:
+        shifted = codes["offsets-shifted"]
+        assert shifted.worst_ns == pytest.approx(abs(shift_s) * 1e9, rel=0.4)
+    assert "clock-id-collision" not in codes
+
+
+def test_a_minute_of_congestion_is_told_and_where_it_begins(tmp_path):
+    file, truth = recording(lambda k: 5e-4 if 30 <= k < 42 else 0.0)
+    table, (found,) = read(tmp_path / "t.xdf", file)
+    assert misses(table, truth) == 0
+    assert (found.code, found.severity) == ("offsets-shifted", "info")
+    # By the next ping or two the shift may be larger yet.
+    assert any(0 <= found.packets[0] - 2 - 2 * k <= 4 for k in (30, 42))
+    assert found.events == len(truth)
+    file, _ = recording(lambda k: 3e-3 if 30 <= k < 42 else 0.0)
+    _, (found,) = read(tmp_path / "t.xdf", file)
+    assert found.code == "offsets-shifted"
+    # What floor makes of it follows from it.
+    assert found.consequences[0].code == "snapshots-too-sparse"
+
+
+@pytest.mark.parametrize("ppm", [0.0, 50.0, 200.0, 1000.0])
+def test_another_rate_is_no_shift(tmp_path, ppm):
+    file, _ = recording(lambda k: ppm * 1e-6 * 5 * max(0, k - 60))
+    _, found = read(tmp_path / "t.xdf", file)
+    assert "offsets-shifted" not in {one.code for one in found}
+
+
+@pytest.mark.parametrize("noise_s", [1e-6, 1e-4, 1e-3])
+def test_scatter_is_no_shift(tmp_path, noise_s):
+    for seed in range(5):
+        file, _ = recording(lambda k: 0.0, seed, noise_s)
+        _, found = read(tmp_path / "t.xdf", file)
+        assert "offsets-shifted" not in {one.code for one in found}
+
+
+def test_a_half_width_that_is_given_counts(tmp_path):
+    file, _ = recording(lambda k: 5e-4 if 30 <= k < 42 else 0.0)
+    own, _ = read(tmp_path / "t.xdf", file)
+    domain = ClockDomain("MONOTONIC", assumed_half_width_ns=200_000)
+    given_, _ = read(tmp_path / "t.xdf", file, domains=[domain])
+    widths = [
+        np.median(table["latest"].to_numpy() - table["earliest"].to_numpy())
+        for table in (own, given_)
+    ]
+    assert widths[0] > 1_000_000 > 600_000 > widths[1]
+
+
+@pytest.mark.parametrize("apart_s", [0.003, 0.009])
+@pytest.mark.parametrize("ppm", [0.0, 30.0])
+def test_two_computers_of_one_name_have_a_clock_each(tmp_path, apart_s, ppm):
+    """They were started within some ms of each other."""
+    file, truth = XdfFile(), []
+    random = np.random.default_rng(0)
+    for number in (1, 2):
+        file.stream(number)
+    for k in range(60):
+        for number, offset in ((1, 1000.0), (2, 1000.0 + apart_s)):
+            at = 5.0 * k + 50 + 0.3 * number
+            drifted = offset + (ppm * 1e-6 * at if number == 2 else 0)
+            file.offset(number, at - drifted, drifted + random.normal(0, 2e-5))
+            file.samples(number, [at - drifted], [0])
+            truth.append(at)
+    table, found = read(tmp_path / "t.xdf", file)
+    assert found == []
+    assert set(table["machine"].to_pylist()) == {1, 2}
+    assert misses(table, np.rint(np.array(truth) * 1e9)) == 0
+    widths = table["latest"].to_numpy() - table["earliest"].to_numpy()
+    assert np.median(widths) < 600_000
+
+
+def test_noisy_streams_of_one_host_share_its_clock(tmp_path):
+    """Over Wi-Fi the offsets of both scatter by some ms."""
+    file = XdfFile()
+    random = np.random.default_rng(0)
+    for number in (1, 2):
+        file.stream(number)
+    for k in range(60):
+        for number in (1, 2):
+            at = 5.0 * k + 50 + 0.3 * number
+            file.offset(number, at, 1000.0 + random.normal(0, 2e-3))
+            file.samples(number, [at], [0])
+    table, _ = read(tmp_path / "t.xdf", file)
+    assert set(table["machine"].to_pylist()) == {1}
+
+
+def test_samples_that_go_back_while_the_clock_does_not_are_told(tmp_path):
+    file = XdfFile()
+    file.stream(1)
+    file.stream(2, "Device")
+    for k in range(40):
+        at = 5.0 * k + 50
+        file.offset(1, at, 1000.0 + 1e-5 * (k % 3))
+        file.samples(1, [at, at + 1], [0, 0])
+        back = 30.0 if k >= 20 else 0.0
+        chunk = file.samples(2, [at - back, at - back + 1], [0, 0])
+        if k == 20:
+            begins = chunk
+    path = tmp_path / "t.xdf"
+    _, (found,) = read(path, file)
+    assert (found.code, found.severity, found.events) == ("stream-backwards", "error", 1)
+    assert found.title == (
+        "time runs backwards in stream 2 (Device): 1 event earlier than what comes before"
+    )
+    with open_trace(path) as trace:
+        assert trace.backwards_packet == found.packets[0]
+        rows = trace.read_all().to_pylist()
+        assert {row["offset"] for row in rows if row["packet"] == found.packets[0]} == {begins}
+
+
+def test_samples_that_are_a_little_out_of_order_are_not_told(tmp_path):
+    file = XdfFile()
+    file.stream(1)
+    for k in range(20):
+        at = 5.0 * k + 50
+        file.offset(1, at, 1000.0 + 1e-5 * (k % 3))
+        file.samples(1, [at, at + 1.0, at + 0.1], [0, 0, 0])
+    _, found = read(tmp_path / "t.xdf", file)
+    assert found == []
