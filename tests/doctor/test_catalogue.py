@@ -86,6 +86,7 @@ def test_a_code_is_in_one_row():
             "files",
             "jumps",
             "machines",
+            "odd_times",
             "orders",
             "rates",
             "snapshots",

@@ -91,8 +91,12 @@ def test_every_code_has_a_page_and_every_page_a_code():
         "placed-before",
         # Perfetto's sequences may go backwards: test_ctf_events.py.
         "stream-backwards",
+        # Of offsets that a recorder measures by messages: test_xdf_shifts.py.
+        "offsets-shifted",
         # Perfetto's slices have no ids of parents: test_span_doctor.py.
         "odd-spans",
+        # Of Chrome's JSON and of captures: test_json_odd_times.py, test_capture_odd_times.py.
+        "odd-times",
         # Perfetto's machines may exchange readings: test_span_doctor.py.
         "hosts-disagree",
         "clocks-not-examined",

@@ -42,6 +42,14 @@ def test_one_wrong_reading_is_one_finding_about_its_clock(clock, k, size):
         assert refused or found.code == "snapshot-outlier"
 
 
+@pytest.mark.parametrize(("from_end", "size"), [(2, -S - 1), (1, -2 * S - 1)])
+def test_a_reading_below_the_one_before_it_at_the_end_is_told_of_its_clock_alone(from_end, size):
+    model = Model()
+    misread(model, MONOTONIC, model.n - from_end, size)
+    (found,) = findings(model.build())
+    assert (found.code, [c.clock for c in found.clocks]) == ("snapshot-outlier", [MONOTONIC])
+
+
 @pytest.mark.parametrize("primary", [BOOTTIME, MONOTONIC])
 @pytest.mark.parametrize("clock", [BOOTTIME, MONOTONIC, REALTIME])
 def test_of_three_clocks_two_say_which_one_was_misread(clock, primary):

@@ -139,7 +139,7 @@ def joined(title, packets, split, fall_ns=None):
         packets=packets,
         worst_ns=fall_ns,
         why=CATALOGUE["recordings-joined"].why,
-        fix=f"Split the file{split}, and convert each recording alone.",
+        fix=f"Split the file{split} (`tracetime split`), and convert each recording alone.",
     )
 
 

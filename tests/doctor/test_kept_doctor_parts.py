@@ -12,8 +12,9 @@ from kept import check_kept
 from written_rows import as_written
 
 from tracetime import ClockId
+from tracetime.analysis import recording_starts
 from tracetime.analysis.snapshots import Written
-from tracetime.doctor.recordings import _breaks, _one_recording, _starts
+from tracetime.doctor.recordings import _one_recording
 
 S = 1_000_000_000
 MS = 1_000_000
@@ -50,6 +51,10 @@ def written(snapshots: list[dict[int, int]]) -> Written:
     )
 
 
+def starts(signs):
+    return [one.packet for one in recording_starts.starts(Written(as_written([], signs)).signs)]
+
+
 def jumping(chance: Random) -> list[dict[int, int]]:
     """Clocks a second apart; once or twice some of them jump, all by one time or each by another."""
     kernel = chance.sample([BOOTTIME, MONOTONIC, REALTIME, MONOTONIC_RAW, 4], chance.randint(1, 5))
@@ -78,7 +83,7 @@ def test_where_clocks_fall_together_or_apart(group):
     results = []
     for seed in range(60):
         snapshots = jumping(Random(f"jumping {group} {seed}"))
-        results.append([list(one) for one in _breaks(written(snapshots))])
+        results.append([list(one) for one in recording_starts.breaks(written(snapshots))])
     check_kept("doctor_parts", f"breaks {group}", results)
 
 
@@ -175,6 +180,6 @@ def test_a_recording_begins_with_the_snapshots_that_come_before_what_its_recorde
 ):
     """Statistics and a snapshot before them end the recording before, if no event is in between."""
     signs = [(k, 10 * k, SIGNS[one], 0) for k, one in enumerate(layout) if one in SIGNS]
-    assert _starts(Written(as_written([], signs)).signs) == begin
+    assert starts(signs) == begin
     elsewhere = [(k + 1, 10 * k, 89, 1) for k in range(len(layout) + 3)]
-    assert _starts(Written(as_written([], signs + elsewhere)).signs) == begin
+    assert starts(signs + elsewhere) == begin

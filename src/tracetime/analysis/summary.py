@@ -217,7 +217,10 @@ def summarise(
     infos = trace.clocks.clocks()
     groups = counts.groups([info.clock for info in infos], trace.machines)
     clocks, reasons = _by_clock(groups, infos, reading.faults)
-    if options.policy == "floor":
+    if options.policy == "floor" and trace.source is not trace:
+        # It is baked so that floor places its events so.
+        cost = FloorCost(reordered=0)
+    elif options.policy == "floor":
         cost = _floor_cost(trace, counts.rows, groups, infos)
     return Summary(
         trace=trace.path,

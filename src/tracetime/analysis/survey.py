@@ -89,7 +89,7 @@ class Survey:
     ) -> None:
         if tolerance_ns < 0:
             raise UsageError(f"tolerance_ns is {tolerance_ns}: use 0 or more")
-        self.trace = trace
+        self.trace = trace = trace.source
         self.tolerance_ns = tolerance_ns
         self.graph: ClockGraph = trace.clocks
         # Findings examine what happened to one pair, then to the next.
@@ -275,11 +275,21 @@ class Survey:
         """The pairs of clocks to which anything may have happened: examined, and left out."""
         pairs = eventful(self.graph._parts)
         most_used = sorted(pairs, key=lambda pair: -self.used.get(pair[1], 0))
-        chosen = set(most_used[: self.most_examined])
+        chosen = {pair for pair in most_used[: self.most_examined] if self._has_room(*pair)}
         return (
             [pair for pair in pairs if pair in chosen],
             [pair for pair in pairs if pair not in chosen],
         )
+
+    def _has_room(self, one: ClockId, other: ClockId) -> bool:
+        """Whether the limit of tubes, which others may have used up, leaves room for two clocks."""
+        try:
+            self.graph._parts.tubes.pair(one, other)
+        except TraceError:
+            return False
+        except ConversionError:
+            pass
+        return True
 
     @property
     def reordered(self) -> int:

@@ -21,12 +21,13 @@ from tracetime.doctor.lost_events import lost_events
 from tracetime.doctor.machines import machines
 from tracetime.doctor.merging import merged
 from tracetime.doctor.nesting import nested
+from tracetime.doctor.offset_shifts import shifted
 from tracetime.doctor.orders import messages
 from tracetime.doctor.placement import placement
 from tracetime.doctor.recordings import recordings
 from tracetime.doctor.structure import structure
 from tracetime.doctor.trace_clock import moved
-from tracetime.doctor.wakings import late_wakings
+from tracetime.doctor.wakings import early_kernels, late_wakings
 from tracetime.doctor.written_times import written_times
 from tracetime.trace import Trace, check_trace
 
@@ -80,6 +81,7 @@ def _every(survey: Survey) -> Iterator[Finding]:
     yield from structure(survey)
     yield from exchanged(survey)
     yield from jumps(survey)
+    yield from shifted(survey)
     yield from rates(survey)
     yield from rate_changes(survey)
     yield from floor_cost(survey)
@@ -87,5 +89,6 @@ def _every(survey: Survey) -> Iterator[Finding]:
     yield from placement(survey)
     yield from machines(survey)
     yield from late_wakings(survey)
+    yield from early_kernels(survey)
     yield from messages(survey)
     yield from unexamined(survey)

@@ -16,7 +16,6 @@ from tracetime.clocks.families import ONE_RATE
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, Severity, all_of, names
-from tracetime.graph.tube.assumed_widths import off_line
 from tracetime.graph.values import difference, gains
 from tracetime.quantiles import median
 from tracetime.text import count, duration
@@ -28,6 +27,9 @@ Floats = npt.NDArray[np.float64]
 _TSC: Final = BUILTIN_IDS["TSC"]
 # Clocks 7 and 8 (process and thread CPU time) have no rate: they stop when nothing runs.
 _CPU_TIME: Final = (7, 8)
+_NEIGHBOURS: Final = 5
+"""Pairs of neighbours that say where a snapshot should lie: fewer than half may be off as well."""
+
 _TICKS: Final = 0.2
 """How far the TSC's rate has to be from nominal, to be measured with few snapshots."""
 
@@ -279,7 +281,37 @@ def _noise_ns(
     widths = [survey.graph.domain(clock).assumed_half_width_ns for clock in (here, there)]
     if widths == [None, None] or (np.diff(ours) < 0).any():
         return np.zeros(len(ours))
-    return -off_line(ours, theirs - ours)
+    return -_off_line(ours, theirs - ours)
+
+
+def _off_line(a_ns: Values, r_ns: Values) -> Floats:
+    """How far each offset is below the line through two neighbours: the median of several pairs.
+
+    a_ns: ascending.
+    """
+    n = len(a_ns)
+    rows = np.arange(n)
+    missed = np.full((_NEIGHBOURS, n), np.nan)
+    for step in range(1, _NEIGHBOURS + 1):
+        one, other = rows - step, rows + step
+        # At the ends both neighbours are on one side.
+        one, other = (
+            np.where(one < 0, rows + 2 * step, one),
+            np.where(other >= n, rows - 2 * step, other),
+        )
+        inside = (one >= 0) & (one < n) & (other >= 0) & (other < n)
+        k, i, j = rows[inside], one[inside], other[inside]
+        i = np.where(i == k, j, i)
+        span = (a_ns[j] - a_ns[i]).astype(np.float64)
+        apart = span != 0
+        k, i, j, span = k[apart], i[apart], j[apart], span[apart]
+        share = (a_ns[k] - a_ns[i]) / span
+        missed[step - 1, k] = (r_ns[i] - r_ns[k]) + share * (r_ns[j] - r_ns[i])
+    known = ~np.isnan(missed).all(axis=0)
+    found = np.zeros(n)
+    if known.any():
+        found[known] = np.nanmedian(missed[:, known], axis=0)
+    return found
 
 
 def _alone(survey: Survey, noise: Floats) -> npt.NDArray[np.bool_]:

@@ -63,6 +63,9 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     too_far = any(_beyond_limits(survey, found) for found in machines)
     for found in machines:
         lost = any(survey.lost.get(g.clock) for g in found)
+        if survey.graph._parts.state.baked and not lost:
+            # Perfetto's rule puts them where `bake` or `merge` has computed that they go.
+            continue
         tie: tuple[str, ...] = ("messages_only", "by_messages", "use_messages", "by_tube")
         if too_far and _related_by_orders(survey, found):
             tie = ("messages_only", "beyond_limits", "by_more_tubes")

@@ -11,6 +11,7 @@ from tracetime.clocks.families import NEVER_SET, STOPS_IN_SUSPEND, WALL
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.exchanges import BELOW, EXCHANGED
 from tracetime.doctor.finding import Finding
+from tracetime.doctor.offset_shifts import SHIFTED
 from tracetime.doctor.recordings import DISORDERED, JOINED, MIXED
 from tracetime.doctor.trace_clock import MOVED
 
@@ -99,7 +100,8 @@ _LEADS_TO: Final = (
     (("trace-truncated",), ("lost-incremental-state",)),
     (("clock-without-snapshot", "sequence-clock-of-another-sequence"), ("ad-hoc-clock-id",)),
     (("ad-hoc-clock-id",), ("clock-id-collision",)),
-    (_JUMPED, _MISPLACED),
+    ((SHIFTED,), ("clock-stepped", "clock-id-collision", "snapshot-outlier")),
+    ((SHIFTED, *_JUMPED), _MISPLACED),
     (("drift-beyond-healthy",), ("snapshots-too-sparse",)),
     (("snapshots-too-sparse",), ("used-before-first-snapshot", "used-after-last-snapshot")),
     (("snapshots-too-sparse", "snapshots-late"), ("events-reordered",)),

@@ -7,13 +7,13 @@ part of the same one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from tracetime.analysis.recording_starts import READ_WITHIN_NS, breaks, starts
 from tracetime.analysis.snapshots import Series, Values, Written
 from tracetime.analysis.survey import Survey
-from tracetime.clocks.families import NEVER_SET, ONE_OSCILLATOR
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding
 from tracetime.quantiles import median
@@ -24,22 +24,7 @@ JOINED: Final = "recordings-joined"
 DISORDERED: Final = "file-out-of-order"
 MIXED: Final = "machines-mixed"
 
-# Fields of TracePacket that a recorder writes once, when it begins; and those next to them.
-_ONCE: Final = (33, 45, 89)  # trace_config, system_info, trace_uuid
-_SNAPSHOT, _STATS, _MARKER = 6, 35, 36
-
-# NumPy's `isin` takes no set.
-_KERNEL: Final = tuple(ONE_OSCILLATOR)
-_STEADY: Final = tuple(NEVER_SET)
-_APART: Final = 4
-_KERNEL_APART: Final = 3
-_APART_NS: Final = 60_000_000_000
-"""Clocks that rise by this many different times, this far apart, are those of two recordings. After
-a suspend and a correction of the wall clock there are fewer."""
-_ALIKE: Final = 0.01
-"""Jumps within 1 % of each other are one jump: clocks drift meanwhile."""
-_ALIKE_NS: Final = 1_000_000
-"""Clocks of a snapshot are read within this time, so smaller falls mean nothing."""
+_ALIKE_NS: Final = READ_WITHIN_NS
 _LIMIT_PPM: Final = 1_000
 """Clocks of one machine drift apart by less, with twice 500 ppm of NTP."""
 _AGREE: Final = 0.9
@@ -52,13 +37,6 @@ _MOST_LISTED: Final = 4
 """So many places fit in a title."""
 
 
-class _Break(NamedTuple):
-    """Where clocks fall together, or apart: the packet, and by how much at most they fall."""
-
-    packet: int
-    fall_ns: int
-
-
 def recordings(survey: Survey) -> Iterator[Finding]:
     """Yield a finding about several recordings in one file, or one out of order."""
     written = survey.written
@@ -67,15 +45,15 @@ def recordings(survey: Survey) -> Iterator[Finding]:
     if mixed is not None:
         yield mixed
         return
-    starts = _starts(written.signs)
-    if starts:
-        yield _joined(written, starts, 0)
+    begins = starts(written.signs)
+    if begins:
+        yield _joined(written, [one.packet for one in begins], 0)
         return
-    breaks = _breaks(written)
-    if not breaks:
+    fallen = breaks(written)
+    if not fallen:
         return
-    packets = [one.packet for one in breaks]
-    fall_ns = max(one.fall_ns for one in breaks)
+    packets = [one.packet for one in fallen]
+    fall_ns = max(one.fall_ns for one in fallen)
     if _one_recording(written.series(), packets, survey.trace):
         yield finding(
             DISORDERED,
@@ -130,70 +108,6 @@ def _joined(written: Written, packets: list[int], fall_ns: int) -> Finding:
         recordings=count(len(packets) + 1, "recording"),
         places=f"packet{'s' if len(packets) > 1 else ''} {text}",
         offsets=", ".join(at),
-    )
-
-
-def _starts(signs: Values) -> list[int]:
-    """Return the first packets of the second and later recordings, by what recorders write."""
-    packets, _, fields, machines = signs
-    # Other machines of a trace describe themselves, too.
-    kinds = [packets[(fields == field) & (machines == 0)] for field in _ONCE]
-    most = max(map(len, kinds))
-    firsts = np.min([kind for kind in kinds if len(kind) == most], axis=0)[1:].tolist()
-    marks = {
-        packet: field
-        for packet, field in zip(packets.tolist(), fields.tolist(), strict=True)
-        if field in (_SNAPSHOT, _STATS, _MARKER)
-    }
-    found = []
-    for packet in firsts:
-        first = packet
-        while marks.get(first - 1) in (_SNAPSHOT, _MARKER) or (
-            # Statistics after the last events belong to the recording before.
-            marks.get(first - 1) == _STATS and marks.get(first - 2) in (_SNAPSHOT, _MARKER)
-        ):
-            first -= 1
-        found.append(first)
-    return found
-
-
-def _breaks(written: Written) -> list[_Break]:
-    """Return the snapshots in which clocks fall together, or each jump by a different time."""
-    steps = written.steps()
-    order = np.argsort(steps.packets, kind="stable")
-    packets = steps.packets[order]
-    by_ns = (steps.to_ns - steps.from_ns)[order]
-    if not len(packets):
-        return []
-    packets, starts, clocks = np.unique(packets, return_index=True, return_counts=True)
-    number = np.array([clock.clock for clock in written.clocks])[steps.clock[order]]
-    steady, falls = np.isin(number, _STEADY), by_ns < -_ALIKE_NS
-    fell = np.add.reduceat(falls, starts, dtype=np.int64)
-    back = np.add.reduceat(steady & falls, starts, dtype=np.int64) > 0
-    back |= np.add.reduceat(steady, starts, dtype=np.int64) == 0
-    least = np.minimum.reduceat(by_ns, starts)
-    spread = np.maximum.reduceat(by_ns, starts) - least
-    # Where all are back at their first reading, the same recording starts again.
-    first = steps.first_ns[order] == steps.to_ns[order]
-    again = np.logical_and.reduceat(first, starts) & (clocks >= 2) & (least < 0)
-    together = again | (back & (fell >= 2) & (2 * fell >= clocks))
-    # Clocks that rise alike need no further check.
-    wide = (clocks >= _APART) & (spread > _APART_NS)
-    found = []
-    for i in np.flatnonzero(together | wide).tolist():
-        here = slice(starts[i], starts[i] + clocks[i])
-        kernel = by_ns[here][np.isin(number[here], _KERNEL)]
-        apart = _groups(by_ns[here]) >= _APART and _groups(kernel) >= _KERNEL_APART
-        if together[i] or apart:
-            found.append(_Break(int(packets[i]), max(int(-least[i]), 0)))
-    return found
-
-
-def _groups(by_ns: Values) -> int:
-    """Return by how many different times clocks advanced."""
-    sorted_ns = np.sort(by_ns).astype(np.float64)
-    return 1 + int(
-        np.count_nonzero(np.diff(sorted_ns) > _APART_NS + np.abs(sorted_ns[1:]) * _ALIKE)
     )
 
 

@@ -181,7 +181,7 @@ ROWS: Final = (
     ),
     Row(
         "parts-passed-over",
-        {"warning": ""},
+        {"warning": "", "info": "where slices lack their begin or their end"},
         "The file holds something that is not read, or not as it may be meant.",
         title="{what}",
         why=(
@@ -200,7 +200,7 @@ ROWS: Final = (
             "Read as one file, the clocks jump where the next recording begins, and the snapshots "
             "of the first one place the events of the others."
         ),
-        fix="Split the file{at_byte}, and convert each recording alone.",
+        fix="Split the file{at_byte} (`tracetime split`), and convert each recording alone.",
         parts={"at_byte": " at byte {offsets} of the uncompressed file"},
     ),
     Row(
@@ -221,14 +221,14 @@ ROWS: Final = (
         "stream-backwards",
         {"error": ""},
         "In a stream, events are earlier than what comes before them.",
-        title="time runs backwards in a stream: {events} earlier than what comes before",
+        title="time runs backwards in {stream}: {events} earlier than what comes before",
         why=(
             "A CTF tracer writes the events of a stream in the order of their times, a capture has "
             "the packets of an interface in that order but for some ms (more than 1 s is told), "
-            "and a boot of a journal begins after the one before it ended. The clock was set back "
-            "or reset (a machine without a battery for its clock starts in the past), or parts "
-            "were joined in the wrong order, so times may be of different runs of the clock. "
-            "babeltrace2 refuses such a trace of CTF."
+            "LSL the samples of a stream, and a boot of a journal begins after the one before it "
+            "ended. The clock was set back or reset (a machine without a battery for its clock "
+            "starts in the past), or parts were joined in the wrong order, so times may be of "
+            "different runs of the clock. babeltrace2 refuses such a trace of CTF."
         ),
         fix=(
             "Trace with a clock that only goes forward, record anew after the clock is reset, and "
@@ -238,16 +238,33 @@ ROWS: Final = (
     Row(
         "times-rounded",
         {"info": "", "warning": "where slices cross others only for that"},
-        "Perfetto's trace processor rounds times that the file writes with fractions.",
-        title="floor places {events} up to {worst} off{apart}: Perfetto rounds their times",
-        why=(
-            "The file writes microseconds with fractions. Perfetto's trace processor reads those "
-            "through a double, which near 1.7e15 us (today, in REALTIME) has steps of 250 ns, and "
-            "floor follows it. Events may swap their order, and slices that follow one another may "
-            "overlap: Perfetto then nests them, or moves them to another track."
-        ),
-        fix="Use the exact times: `timestamp`, or trace time by `--policy tube`.",
-        parts={"apart": ", and makes {slices} cross others"},
+        "Perfetto's trace processor rounds times that the file writes with fractions; or times are "
+        "coarser than the file could write them.",
+        title="{floor}{kept}",
+        why="{why_floor}{why_kept}",
+        fix="{fix_floor}{fix_kept}",
+        parts={
+            "apart": ", and makes {slices} cross others",
+            "floor": "floor places {events} up to {worst} off{apart}: Perfetto rounds their times",
+            "kept": "times stand on steps of up to {worst}, which the file could tell apart",
+            "why_floor": (
+                "The file writes microseconds with fractions. Perfetto's trace processor reads "
+                "those through a double, which near 1.7e15 us (today, in REALTIME) has steps of "
+                "250 ns, and floor follows it. Events may swap their order, and slices that follow "
+                "one another may overlap: Perfetto then nests them, or moves them to another track."
+            ),
+            "why_kept": (
+                "Clearly more times than by chance are multiples of so much: the program that "
+                "wrote them, or its clock, keeps no more, and cut the rest off or rounded it. "
+                "Their order within a step says nothing. Bars of the tube hold a step; floor has "
+                "none."
+            ),
+            "fix_floor": "Use the exact times: `timestamp`, or trace time by `--policy tube`.",
+            "fix_kept": (
+                "Where the order of near events counts, write times as the clock reads them; else "
+                "convert with `--policy tube`, whose bars say what is left open."
+            ),
+        },
     ),
     Row(
         "trace-truncated",

@@ -124,6 +124,21 @@ ROWS: Final = (
         },
     ),
     Row(
+        "offsets-shifted",
+        {"info": "", "warning": "beyond the tolerance"},
+        "The offsets that a recorder measured of a clock shift at once, by more than it can drift.",
+        title="{clock}: its offsets shift at once, by up to {worst}",
+        why=(
+            "The clock is a steady one, which is not set: more likely messages took longer one way "
+            "for a while, which moves every offset by half of that. Which side of the shift is "
+            "right is not known. Bars of the tube hold both; floor takes the offsets as they are."
+        ),
+        fix=(
+            "Take bars for what they are here (`--policy tube`), and give the recorder a network "
+            "of its own, by cable. If you know better: `--assume-half-width`."
+        ),
+    ),
+    Row(
         "realtime-set-back",
         _NEAR_OR_LOST,
         "The wall clock was set back.",

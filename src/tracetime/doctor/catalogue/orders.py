@@ -18,20 +18,43 @@ ROWS: Final = (
     Row(
         "effect-before-cause",
         {"warning": "", "error": "beyond the tolerance"},
-        "Threads run on one CPU before another CPU wakes them, by their times.",
-        title="CPUs disagree: threads run up to {worst} before they are woken ({times})",
-        why=(
-            "A thread that sleeps is woken before it runs again. Thread {tid} runs on CPU {cpu} "
-            "from {ns} ns (packet {packet}), and the waking on CPU {waking_cpu} has {waking_ns} ns "
-            "(packet {waking_packet}). Both are readings of {clock}, which each CPU reads by "
-            "itself: the CPUs disagree by that much at least. Snapshots do not relate them, so no "
-            "policy corrects this, and error bars do not include it."
-        ),
-        fix=(
-            "Times of different CPUs are good to {worst} at best: compare events of one CPU. "
-            "Record with ftrace's clock boot or mono, and a clock source that all CPUs share (see "
-            "the kernel's log for an unstable TSC, and current_clocksource in /sys)."
-        ),
+        "Threads run on one CPU before another CPU wakes them, by their times, or kernels of a GPU "
+        "before the call that launches them.",
+        title="{woken}{launched}",
+        why="{woken_why}{launched_why}",
+        fix="{woken_fix}{launched_fix}",
+        parts={
+            "woken": "CPUs disagree: threads run up to {worst} before they are woken ({times})",
+            "woken_why": (
+                "A thread that sleeps is woken before it runs again. Thread {tid} runs on CPU "
+                "{cpu} from {ns} ns (packet {packet}), and the waking on CPU {waking_cpu} has "
+                "{waking_ns} ns (packet {waking_packet}). Both are readings of {clock}, which each "
+                "CPU reads by itself: the CPUs disagree by that much at least. Snapshots do not "
+                "relate them, so no policy corrects this, and error bars do not include it."
+            ),
+            "woken_fix": (
+                "Times of different CPUs are good to {worst} at best: compare events of one CPU. "
+                "Record with ftrace's clock boot or mono, and a clock source that all CPUs share "
+                "(see the kernel's log for an unstable TSC, and current_clocksource in /sys)."
+            ),
+            "launched": (
+                "CPU and GPU disagree: {kernels} of {all_kernels} begin up to {worst} before the "
+                "call that launched them"
+            ),
+            "launched_why": (
+                "A kernel begins after the call of the runtime that launched it has begun; the two "
+                "have one correlation. The kernel of event {packet} begins at {ns} ns, its call "
+                "(event {call_packet}) at {call_ns} ns. A GPU stamps by a clock of its own, which "
+                "the profiler has put on the CPU's: it is off by that much at least. Nothing in "
+                "the file says by how much, so no policy corrects this, and error bars do not "
+                "include it."
+            ),
+            "launched_fix": (
+                "Compare events of the GPU with each other only, or record anew by a current "
+                "PyTorch and driver: a profile that runs for long, or whose wall clock was set "
+                "meanwhile, is off by more."
+            ),
+        },
     ),
     Row(
         "hosts-disagree",

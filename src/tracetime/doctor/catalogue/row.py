@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tracetime.doctor.finding import Severity
 
@@ -38,3 +39,11 @@ class Row:
     def severity(self) -> Severity:
         """The severity of a finding whose check gives none."""
         return next(iter(self.severities))
+
+
+class Odd(NamedTuple):
+    """What a finding about odd events says, by what is odd about them."""
+
+    severity: Severity
+    why: str
+    fix: str

@@ -6,68 +6,58 @@ The check is in `losses.py`; `formats/spans/oddities.py` finds them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
-from tracetime.doctor.catalogue.row import Row
-from tracetime.doctor.finding import Severity
-
-
-class OddSpans(NamedTuple):
-    """What a finding about spans says, by what is odd about them."""
-
-    severity: Severity
-    why: str
-    fix: str
-
+from tracetime.doctor.catalogue.row import Odd, Row
 
 _IDS: Final = "A parent on another host says which of the two hosts' times is the earlier one."
 _MEND: Final = "Mend the instrumentation that wrote them."
 _COLLECT: Final = "Collect the spans of whole traces, each once."
 
-ODD_SPANS: Final[Mapping[str, OddSpans]] = {
-    "hostless": OddSpans(
+ODD_SPANS: Final[Mapping[str, Odd]] = {
+    "hostless": Odd(
         "warning",
         "Nothing but the name of a service says what these spans were read on. Replicas of a "
         "service on several machines have a clock each, and count as one: bars can miss.",
         "Let the SDK's resource detectors write `host.id` or `host.name`.",
     ),
-    "beginless": OddSpans(
+    "beginless": Odd(
         "warning",
         "They lack their begin, or it is null or 0. They stand in 1970, and say nothing of clocks.",
         _MEND,
     ),
-    "long_ago": OddSpans(
+    "long_ago": Odd(
         "warning",
         "Times of spans are nanoseconds since 1970 (Jaeger: microseconds). In another unit they "
         "are decades ago; so are those of a machine whose clock has not been set since it booted.",
         "Write times in the unit of the format, and start once the clock is set.",
     ),
-    "early": OddSpans(
+    "early": Odd(
         "warning",
         "A child begins after its parent, and these two are of one host, whose clock both read: it "
         "was set back in between, the two did not read it in the same way, or the host is several "
         "that share a name.",
         "Look at the first of them. What the host's own clock read is off by as much there.",
     ),
-    "reversed": OddSpans(
+    "reversed": Odd(
         "warning",
         "The host's clock was set back while these spans lasted, or their times are wrong. They "
         "count as of no length, and their ends say nothing of clocks.",
         "Time spans with a clock that is never set.",
     ),
-    "repeated": OddSpans(
+    "repeated": Odd(
         "info",
         f"{_IDS} Which span is meant by an id that several have is not known.",
         _COLLECT,
     ),
-    "looped": OddSpans("info", "No span can begin before itself.", _MEND),
-    "orphaned": OddSpans(
+    "looped": Odd("info", "No span can begin before itself.", _MEND),
+    "orphaned": Odd(
         "info",
         f"{_IDS} Without it these spans say nothing of clocks: it was not sampled, not yet "
         "finished, or lost.",
         _COLLECT,
     ),
-    "outlasting": OddSpans(
+    "outlasting": Odd(
         "info",
         "The server ends its span after the client has the answer, or the client did not wait for "
         "it. That the server began before the client's span ended is then taken only from calls "
@@ -75,7 +65,7 @@ ODD_SPANS: Final[Mapping[str, OddSpans]] = {
         "Have the client's instrumentation write `http.response.status_code`, or the server's end "
         "its span when it answers.",
     ),
-    "endless": OddSpans("info", "They had not ended when they were written.", _COLLECT),
+    "endless": Odd("info", "They had not ended when they were written.", _COLLECT),
 }
 
 ROWS: Final = (
