@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tracetime._version import __version__
 
 if TYPE_CHECKING:
+    from tracetime import fleet as fleet
     from tracetime._kernels.perfetto.events import Span
     from tracetime._kernels.perfetto.writer import Track
     from tracetime.baking import BakeSummary, bake
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tracetime.doctor import Finding, diagnose
     from tracetime.errors import (
         ConversionError,
+        NoBoundError,
         SourceError,
         TraceError,
         TracetimeError,
@@ -42,15 +44,26 @@ if TYPE_CHECKING:
     from tracetime.matching import MatchedMessages, match_messages
     from tracetime.merging.boots import BootDecision
     from tracetime.merging.merge import merge
+    from tracetime.merging.pair_evidence import PairEvidence
     from tracetime.merging.report import FileReport, MergeReport
+    from tracetime.merging.shared_pids import SharedPid
+    from tracetime.merging.steps import ClockStep
     from tracetime.merging.ties import Tie
+    from tracetime.merging.written import WrittenFile, WrittenTrace
     from tracetime.reporting import Report, report
     from tracetime.sources.source import ClockSource, Unavailable
+    from tracetime.sources.time_service.process import now, wait_past
+    from tracetime.sources.time_service.service import TimeService
+    from tracetime.sources.time_service.true_time import TrueTime
+    from tracetime.splitting import SplitPart, SplitSummary, split
     from tracetime.table_conversion import convert_table
+    from tracetime.table_converter import TableConverter
     from tracetime.trace import Trace
     from tracetime.trace_facts import (
+        EarlyKernels,
         LateSnapshots,
         OddEvents,
+        OffsetShift,
         SnapshotFault,
         TraceClockMove,
         TraceWarning,
@@ -70,9 +83,11 @@ __all__ = [
     "ClockInfo",
     "ClockLike",
     "ClockSource",
+    "ClockStep",
     "ConversionError",
     "Count",
     "Curves",
+    "EarlyKernels",
     "Explanation",
     "FileReport",
     "Finding",
@@ -84,10 +99,13 @@ __all__ = [
     "MatchedMessages",
     "MergeReport",
     "MeshHop",
+    "NoBoundError",
     "OddEvents",
+    "OffsetShift",
     "OrdersInfo",
     "Outside",
     "PairDiscontinuity",
+    "PairEvidence",
     "Problem",
     "Reading",
     "Readings",
@@ -96,23 +114,31 @@ __all__ = [
     "Sample",
     "Sampler",
     "SeriesInfo",
+    "SharedPid",
     "Snapshot",
     "SnapshotFault",
     "SourceError",
     "Span",
+    "SplitPart",
+    "SplitSummary",
+    "TableConverter",
     "Tie",
+    "TimeService",
     "Trace",
     "TraceClockMove",
     "TraceError",
     "TraceWarning",
     "TracetimeError",
     "Track",
+    "TrueTime",
     "TubeExplanation",
     "TubeHop",
     "Unavailable",
     "UnusedBounds",
     "UsageError",
+    "WrittenFile",
     "WrittenTimes",
+    "WrittenTrace",
     "__version__",
     "bake",
     "calibrate",
@@ -122,11 +148,14 @@ __all__ = [
     "join_parts",
     "match_messages",
     "merge",
+    "now",
     "open_trace",
     "open_traces",
     "record",
     "register_format",
     "report",
+    "split",
+    "wait_past",
 ]
 
 _HOMES: Final = {
@@ -140,6 +169,7 @@ _HOMES: Final = {
     "ClockInfo": "tracetime.graph.info",
     "ClockLike": "tracetime.clocks.ids",
     "ClockSource": "tracetime.sources.source",
+    "ClockStep": "tracetime.merging.steps",
     "ConversionError": "tracetime.errors",
     "Count": "tracetime.capture.sample",
     "Curves": "tracetime.graph.tube.curves",
@@ -151,6 +181,7 @@ _HOMES: Final = {
     "KernelClock": "tracetime.clocks.kernel_clock",
     "LateSnapshots": "tracetime.trace_facts",
     "MatchedMessages": "tracetime.matching",
+    "NoBoundError": "tracetime.errors",
     "OrdersInfo": "tracetime.graph.info",
     "Outside": "tracetime.graph.explanation",
     "PairDiscontinuity": "tracetime.graph.tube.results",
@@ -162,8 +193,11 @@ _HOMES: Final = {
     "Sample": "tracetime.capture.sample",
     "Sampler": "tracetime.capture.sampling",
     "SeriesInfo": "tracetime.graph.info",
+    "SharedPid": "tracetime.merging.shared_pids",
     "Snapshot": "tracetime.clocks.snapshot",
     "SnapshotFault": "tracetime.trace_facts",
+    "EarlyKernels": "tracetime.trace_facts",
+    "OffsetShift": "tracetime.trace_facts",
     "SourceError": "tracetime.errors",
     "Trace": "tracetime.trace",
     "TraceClockMove": "tracetime.trace_facts",
@@ -183,6 +217,7 @@ _HOMES: Final = {
     "bake": "tracetime.baking",
     "calibrate": "tracetime.capture.calibrate",
     "clock_id": "tracetime.clocks.ids",
+    "TableConverter": "tracetime.table_converter",
     "convert_table": "tracetime.table_conversion",
     "diagnose": "tracetime.doctor",
     "join_parts": "tracetime.capture.parts",
@@ -195,12 +230,24 @@ _HOMES: Final = {
     "BootDecision": "tracetime.merging.boots",
     "FileReport": "tracetime.merging.report",
     "MergeReport": "tracetime.merging.report",
+    "PairEvidence": "tracetime.merging.pair_evidence",
     "Tie": "tracetime.merging.ties",
+    "WrittenFile": "tracetime.merging.written",
+    "WrittenTrace": "tracetime.merging.written",
     "merge": "tracetime.merging.merge",
+    "SplitPart": "tracetime.splitting",
+    "SplitSummary": "tracetime.splitting",
+    "split": "tracetime.splitting",
+    "TimeService": "tracetime.sources.time_service.service",
+    "TrueTime": "tracetime.sources.time_service.true_time",
+    "now": "tracetime.sources.time_service.process",
+    "wait_past": "tracetime.sources.time_service.process",
 }
 
 
 def __getattr__(name: str) -> object:
+    if name == "fleet":
+        return import_module("tracetime.fleet")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

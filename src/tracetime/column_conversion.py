@@ -98,7 +98,9 @@ class ColumnConversion:
     def arrays(self, batch: pa.RecordBatch, added: AddedColumns, first_row: int) -> list[pa.Array]:
         """The new columns of a batch, whose first row is that one of its table."""
         name = added.column
-        given = self._units.read(name, time_column(batch[name], name, self._float_unit))
+        given = time_column(batch[name], name, self._float_unit)
+        if added.bounds:
+            given = self._units.read(name, given)
         if isinstance(added.clock, ClockId):
             reached = self._reached(given, added.clock, added)
         else:
@@ -122,6 +124,8 @@ class ColumnConversion:
                 f"column {printable(added.column)!r} holds times, and {self._graph.name(clock)} "
                 "counts ticks: give the ticks, as whole numbers"
             )
+        if parts.counts_ticks(clock):
+            given = given._replace(standing_on=None)
         reached = with_reasons(parts, given.values, clock, self._target, self._policy, self._bars)
         if added.bounds and not given.is_exact:
             if clock not in self._coarse:

@@ -49,6 +49,7 @@ def convert(  # noqa: PLR0913  the options of the command
     names: bool = False,
     span: Span | None = None,
     kind: str | None = None,
+    part_of: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Summary:
     """Write every event of `trace`, on trace time, to a table file.
@@ -63,6 +64,7 @@ def convert(  # noqa: PLR0913  the options of the command
         names: add the columns of `NAMES_SCHEMA`, after all others; see `Trace.events`.
         span: of trace time; only events within it are written and counted.
         kind: the format of the file, where its ending does not say it: parquet, arrow or csv.
+        part_of: the file is a part of a data set: its first column is `trace`, with this text.
         progress: called with the byte position reached in the trace.
 
     Returns:
@@ -96,7 +98,7 @@ def convert(  # noqa: PLR0913  the options of the command
             trace_time, trace.trace_clock, clock, policy=by, bars=bars, errors="mask"
         )
 
-    with TableOutput(target) as output:
+    with TableOutput(target, part_of) as output:
         # To know the trace clock, the trace is read: only where the format needs it first.
         output.start(writer_class, schema, metadata() if writer_class.metadata_first else {})
         cost = FloorCost(reordered=0) if policy == "tube" else None
@@ -140,6 +142,7 @@ class SlicesSummary:
         names_left_out: the same of names and arguments.
         not_nested: slices that would cross others, or lie deeper than 512, as Perfetto has it.
         reversed: slices left out because they end before they begin.
+        unmatched: events that end a slice that has not begun.
         warnings, n_warnings, events_dropped: as of `Summary`.
         truncated: the error after which the rest of the file was not read.
     """
@@ -156,6 +159,7 @@ class SlicesSummary:
     names_left_out: int
     not_nested: int
     reversed: int
+    unmatched: int
     warnings: tuple[TraceWarning, ...]
     n_warnings: int
     events_dropped: int
@@ -173,7 +177,7 @@ class SlicesSummary:
         return facts
 
 
-def convert_slices(
+def convert_slices(  # noqa: PLR0913  the options of the command
     trace: Trace,
     out: str | os.PathLike[str],
     *,
@@ -181,12 +185,13 @@ def convert_slices(
     bars: Bars = "estimated",
     span: Span | None = None,
     kind: str | None = None,
+    part_of: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SlicesSummary:
     """Write every slice of `trace` to a table file; see `Trace.slices`.
 
     Args:
-        trace, out, kind, progress: as of `convert`.
+        trace, out, kind, part_of, progress: as of `convert`.
         policy, bars: how both ends of a slice come to trace time.
         span: of trace time; only slices that last, or are instants, within it are written.
 
@@ -199,7 +204,7 @@ def convert_slices(
     writer_class = table_writer(target, kind)
     slices = trace.slices(policy, progress, bars=bars)
     rows = still_open = 0
-    with TableOutput(target) as output:
+    with TableOutput(target, part_of) as output:
         first = _metadata(trace, policy, bars) if writer_class.metadata_first else {}
         output.start(writer_class, slices.schema, first)
         for batch in slices:
@@ -222,6 +227,7 @@ def convert_slices(
         names_left_out=slices.names_left_out,
         not_nested=slices.not_nested,
         reversed=slices.reversed,
+        unmatched=slices.unmatched,
         warnings=tuple(trace.warnings),
         n_warnings=trace.n_warnings,
         events_dropped=trace.events_dropped,

@@ -6,6 +6,7 @@ Nothing is done per event in Python.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -19,13 +20,14 @@ from tracetime.errors import (
     NO_PATH,
     NON_MONOTONIC_SOURCE,
     ONE_SIDED,
+    PLACED,
     REASONS,
     RESOLVED,
     UNKNOWN_SOURCE_CLOCK,
     ConversionError,
 )
-from tracetime.event_clocks import by_clock, machine_indexes
-from tracetime.events_table import CUT_OFF, EARLY, Columns
+from tracetime.event_clocks import Rows, by_clock, machine_indexes
+from tracetime.events_table import CUT_OFF, EARLY, SOURCE_STATUS, SOURCE_TIME, Columns
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
@@ -94,8 +96,25 @@ class ErrorBars:
         and the tube has one. All others stay as they are. Without a bar, earliest is after latest;
         a side that nothing bounds is the end of int64, and the status then one_sided. Those of a
         baked trace have none. Where the file has only part of a reading (`CUT_OFF`), the bar holds
-        every reading that it can be of.
+        every reading that it can be of. Rows of a baked trace that know their source's
+        (`SOURCE_TIME`) have its statuses and bars, and stay where they are.
         """
+        if SOURCE_TIME in columns:
+            return self._place_baked(columns)
+        return self._place(columns, self._observer)
+
+    def _place_baked(self, columns: Columns) -> Columns:
+        own = {"trace_time": columns["trace_time"], "status": columns["status"]}
+        there = {"trace_time": columns[SOURCE_TIME], "status": columns[SOURCE_STATUS]}
+        # What floor costs in the source is none of the baked trace's.
+        placed = self._place(columns | there, None)
+        agree = np.isin(own["status"], PLACED) == np.isin(placed["status"], PLACED)
+        placed["status"] = np.where(agree, placed["status"], own["status"])
+        placed["trace_time"] = own["trace_time"]
+        placed["earliest"][~agree], placed["latest"][~agree] = 1, 0
+        return placed
+
+    def _place(self, columns: Columns, observer: PlacementObserver | None) -> Columns:
         floor, before = columns["trace_time"], columns["status"]
         if self._graph._parts.state.baked:
             # The bars are its source's, which has the clocks.
@@ -104,12 +123,8 @@ class ErrorBars:
         source = columns["source_ns"]
         estimate, status = floor.copy(), before.copy()
         earliest, latest = np.ones_like(floor), np.zeros_like(floor)
-        placeable = (before == RESOLVED) | (before == NON_MONOTONIC_SOURCE) | (before == NO_PATH)
-        orders = self._graph._parts.state.orders
-        if len(orders):
-            placeable |= before == UNKNOWN_SOURCE_CLOCK
-        rows = np.flatnonzero(placeable)
-        groups = list(by_clock(columns, rows, self._machines))
+        rows = np.flatnonzero(self._placeable(columns))
+        groups = list(self._by_clock(columns, rows))
         others = (clock for clock, _ in groups if clock != self._trace_clock)
         self._graph._parts.tubes.expect(others, self._trace_clock)
         for clock, group in groups:
@@ -127,17 +142,17 @@ class ErrorBars:
                 reached = self._held(clock, reached, {name: columns[name][group] for name in names})
             estimate[group], status[group] = reached.estimate, reached.status
             earliest[group], latest[group] = reached.earliest, reached.latest
-            if self._observer is not None and clock != self._trace_clock:
+            if observer is not None and clock != self._trace_clock:
                 both = group[(before[group] == RESOLVED) & (status[group] == RESOLVED)]
-                self._observer.compare(clock, floor[both], estimate[both])
+                observer.compare(clock, floor[both], estimate[both])
                 unsure = np.isin(status[group], (NO_PATH, ONE_SIDED))
                 if np.any((before[group] == RESOLVED) & unsure):
-                    self._observer.untie(clock)
+                    observer.untie(clock)
         barred = np.isin(status, BARRED)
         earliest[~barred], latest[~barred] = 1, 0
-        if self._observer is not None:
+        if observer is not None:
             both = rows[(before[rows] == RESOLVED) & (status[rows] == RESOLVED)]
-            self._observer.order(floor[both], earliest[both], latest[both])
+            observer.order(floor[both], earliest[both], latest[both])
         return {
             **columns,
             "trace_time": estimate,
@@ -145,6 +160,24 @@ class ErrorBars:
             "earliest": earliest,
             "latest": latest,
         }
+
+    def _placeable(self, columns: Columns) -> npt.NDArray[np.bool_]:
+        """Which rows the tube may place."""
+        status = columns["status"]
+        refused = (status == NON_MONOTONIC_SOURCE) | (status == NO_PATH)
+        if len(self._graph._parts.state.orders):
+            refused |= status == UNKNOWN_SOURCE_CLOCK
+        # Without a clock of its own an item was refused with its packet.
+        found: npt.NDArray[np.bool_] = (status == RESOLVED) | (refused & (columns["clock"] != 0))
+        return found
+
+    def _by_clock(self, columns: Columns, rows: Rows) -> Iterator[tuple[ClockId, Rows]]:
+        for clock, group in by_clock(columns, rows, self._machines):
+            yield self._id(clock), group
+
+    def _id(self, clock: ClockId) -> ClockId:
+        """What the graph calls a clock that rows name."""
+        return clock
 
     def _has_way(self, clock: ClockId) -> bool:
         try:

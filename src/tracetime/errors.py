@@ -5,6 +5,7 @@
     ├── TraceError        the trace's: not a trace, cut off, corrupt (byte offset, packet)
     ├── ConversionError   the graph's: no path from one clock to the other (reason)
     └── SourceError       the machine's: no such clock source, or it cannot be read
+        └── NoBoundError  nothing bounds how far its clock is from true time
 
 Each message says what to do next. Each function's docstring says which errors it raises.
 """
@@ -137,3 +138,7 @@ class SourceError(TracetimeError):
     """A clock of this machine does not exist, or cannot be read here."""
 
     code = "source"
+
+
+class NoBoundError(SourceError):
+    """No time service of this machine says how far its clock is from true time at most."""

@@ -34,6 +34,12 @@ CUT_OFF: Final = "cut_off_ns"
 EARLY: Final = "early_ns"
 """The same of how much earlier; only beside `CUT_OFF`."""
 
+SOURCE_TIME: Final = "source_trace_time"
+"""The column of where floor puts a row of a baked trace in its source."""
+
+SOURCE_STATUS: Final = "source_status"
+"""The status that it has there; only beside `SOURCE_TIME`."""
+
 BATCH_ROWS: Final = 1 << 16
 
 

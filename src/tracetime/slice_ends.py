@@ -84,7 +84,10 @@ class SliceEnds:
         Each has the columns trace_time, earliest and latest, ns on `target`; without a bar,
         earliest is after latest.
         """
-        to = ErrorBars(self.graph, target, self.machines, bars, {})
+        return self.place_by(ErrorBars(self.graph, target, self.machines, bars, {}), rows)
+
+    def place_by(self, to: ErrorBars, rows: Rows | None = None) -> tuple[Columns, Columns]:
+        """Place both ends of some slices as `to` places rows; see `place`."""
         count = len(self.begin_clock) if rows is None else len(rows)
         begins, ends = self.begins, self.ends
         placed = [{name: np.empty(count, np.int64) for name in _PLACES} for _ in range(2)]

@@ -90,6 +90,7 @@ class SliceReading:
         not_nested: how many slices would cross others of their track, or lie deeper than 512:
             Perfetto has none of them, either.
         reversed: how many slices would end before they begin: they are left out, too.
+        unmatched: how many events end a slice that has not begun.
     """
 
     left_out: int = 0
@@ -97,6 +98,7 @@ class SliceReading:
     unresolved: int = 0
     not_nested: int = 0
     reversed: int = 0
+    unmatched: int = 0
 
 
 class Slices(Iterator[pa.RecordBatch]):
@@ -156,6 +158,11 @@ class Slices(Iterator[pa.RecordBatch]):
     def reversed(self) -> int:
         """How many end before they begin, and are left out for that; known at the end."""
         return self._reading.reversed
+
+    @property
+    def unmatched(self) -> int:
+        """How many events end a slice that has not begun, and so none; known at the end."""
+        return self._reading.unmatched
 
 
 @dataclass(frozen=True, slots=True, eq=False)

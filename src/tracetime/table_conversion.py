@@ -52,7 +52,8 @@ def convert_table(  # noqa: PLR0913  the options of the command
     Whole numbers are readings of the column's clock, in its unit. Timestamps and durations of any
     unit, with a time zone or without (then UTC), are ns since their epoch; floats are taken with
     `float_unit` alone. The bar of a time in us, of which the rest was cut off, holds all of that
-    us; the bar of a float holds what rounding cost.
+    us; the bar of a float holds what rounding cost. Where clearly more times than by chance stand
+    on a longer step (whole ms, ticks, few digits), their bars hold that step, cut off or rounded.
 
     Args:
         table: a table or batch of pyarrow, a frame of pandas or polars, a relation of DuckDB, or
@@ -129,11 +130,10 @@ def convert_in_units(  # noqa: PLR0913  those of convert_table
     fields = [field for one in added for field in one.fields]
     schema = exact_in_pandas(pa.schema([*own, *fields], metadata=own.metadata))
     given: Iterable[pa.RecordBatch] = batches
+    if not isinstance(table, pa.RecordBatchReader):
+        given = list(batches)
     if units is None:
-        units = WrittenUnits()
-        if not isinstance(table, pa.RecordBatchReader):
-            given = list(batches)
-            learn_units(units, own, columns, given)
+        units = _units_of(given if bounds else None, columns, float_unit)
     conversion = ColumnConversion(graph, target, policy, bars, float_unit, units)
 
     def converted() -> Iterator[pa.RecordBatch]:
@@ -148,6 +148,16 @@ def convert_in_units(  # noqa: PLR0913  those of convert_table
     if isinstance(table, pa.RecordBatchReader):
         return pa.RecordBatchReader.from_batches(schema, converted())
     return pa.Table.from_batches(converted(), schema=schema)
+
+
+def _units_of(
+    given: Iterable[pa.RecordBatch] | None, columns: Iterable[str], float_unit: FloatUnit | None
+) -> WrittenUnits:
+    """In which units columns were written, of batches that can be read twice."""
+    units = WrittenUnits()
+    if isinstance(given, list):
+        learn_units(units, columns, given, float_unit)
+    return units
 
 
 def target_of(graph: ClockGraph, to: ClockLike | None) -> ClockId:

@@ -28,6 +28,7 @@ from tracetime.table_files import CsvTable, table_writer
 from tracetime.table_inputs import TableSource
 from tracetime.table_output import TableOutput, table_metadata
 from tracetime.text import printable
+from tracetime.time_columns import WrittenUnits
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,9 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
         typed = _typed(columns) if writer_class is CsvTable else None
         for column in columns:
             check_column(column, table.columns)
-        units = table.units(columns, typed)
+        units = WrittenUnits()
+        if policy == "tube":
+            units = table.units(columns, typed, float_unit)
         given = stack.enter_context(table.batches(typed))
         # Once more: it refuses a file that is open.
         target = file_target(out)

@@ -82,7 +82,7 @@ class ParquetTable:
         }
     )
     # Columns that are filtered by range: for others, statistics are only bytes.
-    _STATISTICS: Final = ("packet", "timestamp", "trace_time", "to_time", "ts")
+    _STATISTICS: Final = ("trace", "packet", "timestamp", "trace_time", "to_time", "ts")
 
     def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> None:
         import pyarrow.parquet as pq

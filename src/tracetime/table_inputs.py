@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
+from tracetime.clocks.instants import FloatUnit
 from tracetime.errors import TraceError, UsageError
 from tracetime.events_table import BATCH_ROWS
 from tracetime.formats.table.stored_tables import StoredTable, errors_of, stored_table
@@ -40,7 +41,12 @@ class TableSource(Protocol):
     ) -> AbstractContextManager[pa.RecordBatchReader]:
         """Read it; typed: as of `stored_table`."""
 
-    def units(self, columns: Collection[str], typed: Collection[str] | None = None) -> WrittenUnits:
+    def units(
+        self,
+        columns: Collection[str],
+        typed: Collection[str] | None = None,
+        float_unit: FloatUnit | None = None,
+    ) -> WrittenUnits:
         """In which units columns of times were written, where the table can be read twice."""
 
 
@@ -89,12 +95,17 @@ class _File:
             schema = pa.schema(map(_plain, own), metadata=own.metadata)
             yield pa.RecordBatchReader.from_batches(schema, self._decoded(table, schema))
 
-    def units(self, columns: Collection[str], typed: Collection[str] | None = None) -> WrittenUnits:
+    def units(
+        self,
+        columns: Collection[str],
+        typed: Collection[str] | None = None,
+        float_unit: FloatUnit | None = None,
+    ) -> WrittenUnits:
         units, chosen = WrittenUnits(), list(columns)
         opened = stored_table(self._file, self._max_expansion, typed)
         # What is damaged is told by `batches`.
         with opened as table, contextlib.suppress(TraceError):
-            learn_units(units, table.schema, chosen, table.batches(chosen))
+            learn_units(units, chosen, table.batches(chosen), float_unit)
         return units
 
     def _decoded(self, table: StoredTable, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -155,7 +166,12 @@ class _Query:
         schema = pa.schema(map(_plain, self._reader.schema))
         yield pa.RecordBatchReader.from_batches(schema, self._read(schema))
 
-    def units(self, columns: Collection[str], typed: Collection[str] | None = None) -> WrittenUnits:
+    def units(
+        self,
+        columns: Collection[str],
+        typed: Collection[str] | None = None,
+        float_unit: FloatUnit | None = None,
+    ) -> WrittenUnits:
         return WrittenUnits()
 
     def _read(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -10,14 +10,17 @@ from pathlib import Path
 from queue import Queue
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from tracetime._version import __version__
+from tracetime.arrays import arrow_of
 from tracetime.atomic_file import Part, not_written
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.tube.bars import Bars
+from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.table_files import TableWriter
 from tracetime.text import printable
 
@@ -28,6 +31,10 @@ By the tube policy, also `tracetime.bars`; of a trace also `tracetime.limits`: t
 as JSON.
 """
 
+TRACE: Final = "trace"
+"""The first column of a file that is a part of a data set: which trace its rows are of."""
+
+_NAMES: Final = pa.dictionary(pa.int32(), pa.string())
 _BATCHES_AHEAD: Final = 4
 
 
@@ -37,14 +44,31 @@ def table_metadata(clock: ClockId, policy: PolicyName, bars: Bars) -> dict[str, 
     return facts | ({"tracetime.bars": bars} if policy == "tube" else {})
 
 
+def with_trace(schema: pa.Schema) -> pa.Schema:
+    """Return `schema` with the column `TRACE` before its own."""
+    return exact_in_pandas(schema.insert(0, pa.field(TRACE, _NAMES, nullable=False)))
+
+
+def _of_trace(batch: pa.RecordBatch, trace: str) -> pa.RecordBatch:
+    names = pa.DictionaryArray.from_arrays(
+        arrow_of(np.zeros(batch.num_rows, np.int32)), pa.array([trace], pa.string())
+    )
+    return pa.RecordBatch.from_arrays([names, *batch.columns], schema=with_trace(batch.schema))
+
+
 class TableOutput:
     """A table file in the making, written by a thread of its own.
 
     Leaving its `with` block without `finish` having succeeded removes what was written.
+
+    Args:
+        target: the file.
+        trace: the text of the column `TRACE`, which then comes first; None for no such column.
     """
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: Path, trace: str | None = None) -> None:
         self._target = target
+        self._trace = trace
         self._part = Part(target)
         self._error: BaseException | None = None
         self._is_abandoned = False
@@ -56,6 +80,8 @@ class TableOutput:
         self, writer_class: type[TableWriter], schema: pa.Schema, metadata: dict[str, str]
     ) -> None:
         """Make the file. To be called within the block: a signal may come as soon as it exists."""
+        if self._trace is not None:
+            schema = with_trace(schema)
         try:
             part = self._part.make()
         except OSError as error:
@@ -95,6 +121,8 @@ class TableOutput:
     def put(self, batch: pa.RecordBatch) -> None:
         """Hand a batch to the writing thread; waits while it is behind."""
         self._check()
+        if self._trace is not None:
+            batch = _of_trace(batch, self._trace)
         self._queue.put(batch)
 
     def finish(self, metadata: dict[str, str]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -117,6 +117,16 @@ class Events(Iterator[pa.RecordBatch]):
         return self._reading.names_left_out
 
 
+class Placing(Protocol):
+    """Puts the events of a trace on a clock of a graph of several traces."""
+
+    def error_bars(self, bars: Bars, faults: TubeFaults) -> ErrorBars:
+        """What puts rows there; what has a time of its own goes there, where no bar excludes it."""
+
+    def times(self, trace_time: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Where times of its own trace clock are there."""
+
+
 class Trace(TraceFacts, ABC):
     """One trace file, read on demand; close it, or use it in a `with`.
 
@@ -130,6 +140,8 @@ class Trace(TraceFacts, ABC):
         on_read: functions that are called with the byte position reached, whenever the file is
             read, by whatever reads it and in its thread, and at its end where more is to be done.
             What one raises ends that.
+        placing: where the tube puts its events while it is written as one of several; None: on its
+            own trace clock.
     """
 
     def __init__(self, path: str, size: int, options: OpenOptions) -> None:
@@ -138,6 +150,7 @@ class Trace(TraceFacts, ABC):
         self.options = options
         self.domains = options.domains
         self.on_read: list[Callable[[int], None]] = []
+        self.placing: Placing | None = None
 
     @property
     @abstractmethod
@@ -173,6 +186,11 @@ class Trace(TraceFacts, ABC):
         Raises:
             TraceError: as `events`, while it is read.
         """
+
+    @property
+    def source(self) -> Trace:
+        """The trace that this one was baked from, as far as it is in the file; else this one."""
+        return self
 
     @property
     def truncated(self) -> TraceError | None:
@@ -283,10 +301,15 @@ class Trace(TraceFacts, ABC):
         observer: PlacementObserver | None,
     ) -> Iterator[Columns]:
         self.prepare(names)
-        placed = ErrorBars(
-            self.clocks, self.trace_clock, self.machines, bars, reading.faults, observer
-        )
-        yield from map(placed.place, batches)
+        yield from map(self._error_bars(bars, reading.faults, observer).place, batches)
+
+    def _error_bars(
+        self, bars: Bars, faults: TubeFaults, observer: PlacementObserver | None = None
+    ) -> ErrorBars:
+        """Return what puts rows where the tube does; see `ErrorBars`."""
+        if self.placing is not None:
+            return self.placing.error_bars(bars, faults)
+        return ErrorBars(self.clocks, self.trace_clock, self.machines, bars, faults, observer)
 
     def read_all(
         self, policy: PolicyName = "floor", *, bars: Bars = "estimated", names: bool = False
@@ -418,7 +441,8 @@ class Trace(TraceFacts, ABC):
     def apply_options(self, graph: ClockGraph) -> None:
         """Give a graph of this trace what the caller gave: the limit of tubes, and domains.
 
-        Of these, those of all sequences go first, and then those of one.
+        Of these, those of all sequences go first, and then those of one. What they leave out stays
+        as the trace declares it.
         """
         graph._parts.most_tubes = self.options.max_tubes
         clocks = [info.clock for info in graph.clocks()]
@@ -426,9 +450,9 @@ class Trace(TraceFacts, ABC):
             if domain.id.is_sequence_scoped and not domain.id.sequence:
                 for clock in clocks:
                     if replace(clock, sequence=0) == domain.id:
-                        graph.declare(replace(domain, id=clock))
+                        graph.declare(replace(domain, id=clock).over(graph.domain(clock)))
             else:
-                graph.declare(domain)
+                graph.declare(domain.over(graph.domain(domain.id)))
 
     @property
     def machines(self) -> list[int]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.arguments import PolicyName
@@ -23,7 +26,7 @@ class OddEvents(NamedTuple):
     """Events that cannot be right as the file has them, or that say less than they should.
 
     Attributes:
-        kind: a part of the text of the doctor's finding `odd-spans`.
+        kind: a part of the text of the doctor's finding `odd-spans`, or `odd-times`.
         what: they are, with their number.
         events: their number.
         packet, offset: of the first.
@@ -36,6 +39,33 @@ class OddEvents(NamedTuple):
     packet: int
     offset: int
     worst_ns: int
+
+
+class OffsetShift(NamedTuple):
+    """The offsets that were measured of a clock shift at once, as no clock drifts.
+
+    Attributes:
+        clock: which.
+        by_ns: by how much at most; its assumed half-width holds that.
+        packet: of the first measurement after the shift.
+    """
+
+    clock: ClockId
+    by_ns: int
+    packet: int
+
+
+class EarlyKernels(NamedTuple):
+    """Kernels of a GPU that begin before the call that launched them.
+
+    Attributes:
+        launched: how many kernels have a call in the file.
+        kernels, calls: int64[2, n], of each such kernel, and of its call: packet and timestamp, ns.
+    """
+
+    launched: int
+    kernels: npt.NDArray[np.int64]
+    calls: npt.NDArray[np.int64]
 
 
 class SnapshotFault(NamedTuple):
@@ -188,6 +218,21 @@ class TraceFacts:
         """How times that are decimal numbers were read; None where the format has none."""
         return None
 
+    @property
+    def coarse_step_ns(self) -> int:
+        """The longest step, ns, that times stand on and bars hold: longer than the file's unit.
+
+        0 where none is known.
+        """
+        return 0
+
+    def halves_of_slices(self) -> tuple[int, int]:
+        """How many events end a slice that has not begun, and how many slices do not end.
+
+        Reads the file; 0 and 0 in formats in which that is no fault.
+        """
+        return 0, 0
+
     def overlaps_by_rounding(self) -> int:
         """How many complete events cross others of their thread only as Perfetto rounds times.
 
@@ -195,9 +240,18 @@ class TraceFacts:
         """
         return 0
 
+    def early_kernels(self) -> EarlyKernels | None:
+        """Kernels of a GPU that begin before their call. Reads the file, if it may have some."""
+        return None
+
     @property
     def passed_over(self) -> list[TraceWarning]:
         """What of the file is not read, or not as it may be meant: the doctor tells it."""
+        return []
+
+    @property
+    def shifted_offsets(self) -> list[OffsetShift]:
+        """The clocks whose offsets shift at once, where a recorder measures them by messages."""
         return []
 
     @property
@@ -219,6 +273,11 @@ class TraceFacts:
     def backwards_packet(self) -> int | None:
         """The packet of the first of them."""
         return None
+
+    @property
+    def streams_backwards(self) -> list[str]:
+        """What the streams are that these events are of; not in each format."""
+        return []
 
     @property
     def odd_events(self) -> list[OddEvents]:

@@ -20,6 +20,7 @@ from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.errors import UsageError
 from tracetime.formats.perfetto.write.output import BeingWritten
 from tracetime.formats.perfetto.write.writer import BUFFER_BYTES, FLUSH_BYTES, TraceWriter
+from tracetime.sources.boot import boot_id
 from tracetime.sources.names import HOST
 
 INTERVAL_S: Final = 1.0
@@ -127,6 +128,8 @@ def record(  # noqa: PLR0913  every option of a recording, by name
                 buffer_bytes=buffer_bytes,
                 flush_bytes=flush_bytes,
             )
+            if owned:
+                writer.note_boot(boot_id())
         except BeingWritten as error:
             if not (owned and is_child()):
                 raise UsageError(str(error)) from None

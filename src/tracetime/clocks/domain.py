@@ -6,7 +6,7 @@ of clock; a trace or a caller may declare others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral, Real
@@ -169,6 +169,19 @@ class ClockDomain:
     def rate_of_kind(clock: ClockId) -> Fraction | None:
         """The `ns_per_tick` of a clock that is not declared."""
         return None if clock.clock == _TSC else _ONE
+
+    def over(self, known: ClockDomain) -> ClockDomain:
+        """This domain with what is known of the clock where this says no more than its kind does.
+
+        A caller who gives one property leaves the others as the trace declares them.
+        """
+        usual = _of_kind(self.id)
+        said = {
+            field.name: value
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != getattr(usual, field.name)
+        }
+        return replace(known, **said)
 
     @property
     def drift_ppm(self) -> float:

@@ -6,6 +6,8 @@ from typing import Final, NamedTuple
 
 STA_UNSYNC: Final = 0x0040
 TIME_ERROR: Final = 5
+MAXERROR_LACKS_US: Final = 500
+"""The kernel lets maxerror grow by 500 ppm, but once a second: up to a second of it is missing."""
 _USUAL_TICK_US: Final = 10_000
 
 

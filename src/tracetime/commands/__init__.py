@@ -21,7 +21,14 @@ import click
 from tracetime._version import __version__
 from tracetime.commands import signals
 from tracetime.commands.terminal import echo, echo_error
-from tracetime.errors import ConversionError, SourceError, TraceError, TracetimeError, UsageError
+from tracetime.errors import (
+    ConversionError,
+    NoBoundError,
+    SourceError,
+    TraceError,
+    TracetimeError,
+    UsageError,
+)
 from tracetime.text import did_you_mean
 
 SUBCOMMANDS: Final = (
@@ -32,11 +39,14 @@ SUBCOMMANDS: Final = (
     "report",
     "bake",
     "merge",
+    "fleet",
+    "split",
     "sql",
     "open",
     "record",
     "calibrate",
     "watch",
+    "now",
     "completion",
 )
 
@@ -58,6 +68,7 @@ _ENDED_BY: Final[dict[int, str]] = {
 _EXIT_CODES: Final[dict[type[TracetimeError], int]] = {
     UsageError: USAGE,
     TraceError: BAD_TRACE,
+    NoBoundError: CHECK_FAILED,
     SourceError: NO_SOURCE,
     ConversionError: CHECK_FAILED,
 }
@@ -123,8 +134,9 @@ def cli() -> None:
       tracetime doctor trace.pftrace
       tracetime report trace.pftrace -o report.html
 
-    Exit codes: 0 done, 1 a check failed (--strict, --fail-on, --check) or a value does not
-    convert, 2 wrong usage, 3 bad trace, 4 a clock of this machine cannot be read.
+    Exit codes: 0 done, 1 a check failed (--strict, --fail-on, --check), a value does not convert
+    or nothing bounds the clock (now), 2 wrong usage, 3 bad trace, 4 a clock of this machine cannot
+    be read.
     """
 
 
@@ -185,10 +197,17 @@ def run(args: Sequence[str]) -> int:
         return _fail(UsageError(error.format_message()), args, hint)
     except TracetimeError as error:
         hint = ""
-        if isinstance(error, TraceError) and error.offset and "--partial" not in args:
+        if isinstance(error, TraceError) and error.offset and _lacks_partial(args):
             hint = "Give --partial to keep what comes before that."
         return _fail(error, args, hint)
     return result if isinstance(result, int) else DONE
+
+
+def _lacks_partial(args: Sequence[str]) -> bool:
+    """Whether the command takes --partial, and was not given it."""
+    command = cli.get_command(click.Context(cli), args[0])
+    takes = command is not None and any(one.name == "partial" for one in command.params)
+    return takes and "--partial" not in args
 
 
 def exit_code(error: TracetimeError) -> int:

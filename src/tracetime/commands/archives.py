@@ -11,6 +11,7 @@ from tracetime.errors import TracetimeError
 from tracetime.text import printable
 
 if TYPE_CHECKING:
+    from tracetime.formats.archive.archive import Archive
     from tracetime.trace import Trace
 
 
@@ -27,20 +28,26 @@ def traces_in(
         with_damage: yield an archive of which a part can be read, too, after its members: what
             opens it raises why the others cannot. Without, a warning says so.
     """
-    from tracetime.formats import open_archive, open_trace
+    from tracetime.formats import open_archive, open_standard_input, open_trace
+    from tracetime.trace import Trace
 
     for path in paths:
         try:
-            archive = open_archive(path, **options)
+            archive = (
+                open_standard_input(**options) if path == "-" else open_archive(path, **options)
+            )
         except TracetimeError as error:
             yield path, partial(_raise, error)
             continue
         if archive is None:
             yield path, partial(open_trace, path, **options)
             continue
+        if isinstance(archive, Trace):
+            yield path, partial(_as_is, archive)
+            continue
         with archive:
             if not archive.members:
-                yield path, partial(open_trace, path, **options)
+                yield path, partial(_only_trace, archive)
             for name, why in archive.left_out.items() if archive.members else ():
                 echo(f"note: {printable(path)}: {printable(name)} is left out: {why}", err=True)
             if archive.damage is not None and not with_damage:
@@ -53,3 +60,11 @@ def traces_in(
 
 def _raise(error: TracetimeError) -> NoReturn:
     raise error
+
+
+def _as_is(trace: Trace) -> Trace:
+    return trace
+
+
+def _only_trace(archive: Archive) -> Trace:
+    return archive.open(archive.only_member())

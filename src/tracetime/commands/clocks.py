@@ -84,11 +84,11 @@ def command(
     ):
         warn_of_absent_in(opened.clocks, domains)
         if as_json:
-            print_json(_facts(opened))
+            print_json(_facts(opened.source))
         elif dot:
             echo("\n".join(_dot_lines(opened.clocks, every)))
         else:
-            _print(opened, every)
+            _print(opened.source, every)
 
 
 def _facts(trace: Trace) -> dict[str, Any]:

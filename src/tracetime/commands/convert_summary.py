@@ -57,6 +57,8 @@ def _print_slices(summary: SlicesSummary) -> None:
         echo(f"\n{events} without a trace time, in no slice: convert without --slices says why")
     if summary.open:
         echo(f"\n{count(summary.open, 'slice')} did not end: dur is -1")
+    if summary.unmatched:
+        echo(f"\n{count(summary.unmatched, 'slice end')} without a begin: in no slice")
     if summary.reversed:
         echo(f"\n{count(summary.reversed, 'slice')} left out: the end is before the begin")
     if summary.left_out or summary.names_left_out:

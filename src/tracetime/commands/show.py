@@ -75,14 +75,17 @@ def print_table(
     columns: Sequence[str],
     rows: Iterable[Any],
     cells: Callable[[Any], Sequence[str]] = tuple,
+    most: int | None = None,
 ) -> None:
     """Print a table (as `table_of`) below an empty line.
 
-    After `MOST_ROWS` rows it says how many more there are, which are in --json. `cells` makes the
-    cells of a row that is printed.
+    After `most` rows (MOST_ROWS) it says how many more there are, which are in --json. `cells`
+    makes the cells of a row that is printed.
     """
     waiting = iter(rows)
-    table = table_of(title, columns, map(cells, islice(waiting, MOST_ROWS)))
+    table = table_of(
+        title, columns, map(cells, islice(waiting, MOST_ROWS if most is None else most))
+    )
     # Through a string, because rich fills every line up with spaces.
     with screen.capture() as capture:
         screen.print(table)

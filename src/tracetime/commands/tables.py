@@ -213,7 +213,7 @@ def _graph(
     if is_saved_graph(path):
         graph = ClockGraph.load(path)
         for domain in domains:
-            graph.declare(domain)
+            graph.declare(domain.over(graph.domain(domain.id)))
         yield graph, graph.trace_clock
         return
     with open_trace(path, **reading, domains=domains) as trace:

@@ -57,7 +57,7 @@ def page(facts: Facts) -> str:
         tag("main", sections),
         _footer(),
     )
-    return _document(f"Clocks of {name}", body, figures.blocks())
+    return document(f"Clocks of {name}", body, figures.blocks())
 
 
 def _header(facts: Facts, name: str) -> Html:
@@ -172,11 +172,14 @@ def _footer() -> Html:
     )
 
 
-def _document(title: str, body: Html, blocks: list[Html]) -> str:
-    """Return the file. Only scripts with these hashes run, and nothing may be fetched."""
+def document(title: str, body: Html, blocks: list[Html]) -> str:
+    """Return the file. Only scripts with these hashes run, and nothing may be fetched.
+
+    blocks: of figures; without any it does without Bokeh.
+    """
     here = resources.files("tracetime.reporting")
     style = here.joinpath("page.css").read_text(encoding="utf-8")
-    bokeh = _bokeh_script()
+    bokeh = _bokeh_script() if blocks else ""
     script = "".join(here.joinpath(f"{name}.js").read_text("utf-8") for name in ("readout", "page"))
     hashes = " ".join(f"'sha256-{_sha256(text)}'" for text in (bokeh, script))
     policy = (

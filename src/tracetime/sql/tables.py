@@ -6,6 +6,7 @@ never part of a statement.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -150,7 +151,7 @@ class Tables:
         if not self._names_traces:
             return lambda extras: batches(traces[0], view, extras)
         # DuckDB needs the same dictionary in all batches of a column.
-        paths = pa.array([trace.path for trace in traces], pa.string())
+        paths = pa.array([_as_utf8(trace.path) for trace in traces], pa.string())
 
         def chained(extras: Extras) -> Iterator[pa.RecordBatch]:
             for index, trace in enumerate(traces):
@@ -161,6 +162,11 @@ class Tables:
                     yield pa.RecordBatch.from_arrays([column, *batch.columns], schema=schema)
 
         return chained
+
+
+def _as_utf8(path: str) -> str:
+    """A path as a text; bytes of it that are no UTF-8 become escapes."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def _naming(trace: Trace, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -284,10 +290,15 @@ def _findings(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
     # Imported here: it takes a while to load, and few queries use it.
     from tracetime.doctor import diagnose
 
-    rows = list(_finding_rows(diagnose(trace)))
+    yield findings_batch(diagnose(trace))
+
+
+def findings_batch(findings: Iterable[Finding]) -> pa.RecordBatch:
+    """Return findings and their consequences, by `FINDINGS`."""
+    rows = list(_finding_rows(findings))
     for number, row in enumerate(rows):
         row["finding"] = number
-    yield pa.RecordBatch.from_pylist(rows, schema=FINDINGS)
+    return pa.RecordBatch.from_pylist(rows, schema=FINDINGS)
 
 
 def _finding_rows(
