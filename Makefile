@@ -90,6 +90,7 @@ mutants: $(VENV)/.installed-test $(VENV)/.installed-mutants ## check that the te
 
 fuzz: $(VENV)/.installed-test ## feed hostile bytes to the reader for FUZZ_SECONDS
 	@$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
+	@$(BIN)/python -m fuzz.baked --seconds $(FUZZ_SECONDS)
 	@printf '%s\n' $(basename $(notdir $(wildcard fuzz/formats/[a-z]*.py))) | \
 	xargs -P 2 -I {} $(BIN)/python -m fuzz.any_format {} --seconds $(FUZZ_SECONDS)
 

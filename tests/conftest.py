@@ -44,6 +44,17 @@ def pytest_runtest_makereport(item, call):
     report.sections = [
         (name, text.encode("utf-8", "replace").decode()) for name, text in report.sections
     ]
+    _fail_if_skipped(report)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector):
+    """The same for a file that is skipped as a whole: none of its tests is ever seen."""
+    outcome = yield
+    _fail_if_skipped(outcome.get_result())
+
+
+def _fail_if_skipped(report):
     if report.skipped and os.environ.get("TRACETIME_REQUIRE_ALL") == "1":
         reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else "")
         if not any(lacking in reason for lacking in _MAY_LACK):

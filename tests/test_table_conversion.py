@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import tracetime as tt
 from tracetime import ClockDomain, ClockGraph, Snapshot, UsageError, convert_table
+from tracetime.time_columns import time_column
 
 S = 10**9
 LOW, HIGH = -(2**63), 2**63 - 1
@@ -578,3 +579,21 @@ def test_memory_does_not_grow_with_the_table():
     )
     # 60 more batches of 8 MiB would be 480 MiB.
     assert many - few < 60 << 10
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["1000", "1,001", "1002"], "Row 1 has '1,001'"),
+        (
+            ["2026-01-01T00:00:00Z", "2026-01-01 00:00:00", "2026-01-01T02:00:00+02:00"],
+            "Row 1 has '2026-01-01 00:00:00'",
+        ),
+        ([None, "soon"], "Row 1 has 'soon'"),
+    ],
+)
+def test_text_of_a_csv_is_told_by_its_row(values, expected):
+    table = pa.table({"ts": pa.array(values)})
+    with pytest.raises(UsageError, match="in a CSV, write whole numbers") as raised:
+        time_column(table["ts"].combine_chunks(), "ts")
+    assert expected in str(raised.value)

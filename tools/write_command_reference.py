@@ -12,7 +12,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tracetime.commands import SUBCOMMANDS
+import click
+
+from tracetime.commands import SUBCOMMANDS, cli
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "commands.md"
 
@@ -35,11 +37,19 @@ def block(*command: str) -> str:
     return f"\n```console\n$ {' '.join(['tracetime', *command, '--help'])}\n{text}\n```\n"
 
 
+def blocks(name: str) -> str:
+    """The help of a command, and of the commands in it."""
+    command = cli.get_command(click.Context(cli), name)
+    inner = command.commands if isinstance(command, click.Group) else ()
+    return block(name) + "".join(block(name, one) for one in inner)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write the reference of the commands.")
     parser.add_argument("-o", "--out", type=Path, default=PAGE)
     out: Path = parser.parse_args().out
-    out.write_text(HEAD + block() + "".join(f"\n## {name}\n{block(name)}" for name in SUBCOMMANDS))
+    every = "".join(f"\n## {name}\n{blocks(name)}" for name in SUBCOMMANDS)
+    out.write_text(HEAD + block() + every)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ def snapshots_of(path: Path) -> list[dict[ClockId, tuple[int, int, int]]]:
     """By clock, reading, centre and half-width in each snapshot that has an extension."""
     data = path.read_bytes()
     taken = [p.clock_snapshot for p in packets_of(data) if p.HasField("clock_snapshot")]
+    of_snapshots = [one for one in extensions_of(data) if not one.HasField("boot_id")]
     return [
         {
             ClockId(clock.clock_id): (clock.timestamp, centre, half)
@@ -33,7 +34,7 @@ def snapshots_of(path: Path) -> list[dict[ClockId, tuple[int, int, int]]]:
                 one.clocks, extension.centre_ns, extension.half_width_ns, strict=True
             )
         }
-        for one, extension in zip(taken, extensions_of(data), strict=True)
+        for one, extension in zip(taken, of_snapshots, strict=True)
         if extension.HasField("reference")
     ]
 

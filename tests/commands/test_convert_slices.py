@@ -75,6 +75,7 @@ def test_json_is_the_summary(tracetime, write, tmp_path):
         "names_left_out": 0,
         "not_nested": 0,
         "reversed": 0,
+        "unmatched": 0,
         "warnings": [],
         "n_warnings": 0,
         "events_dropped": 0,
@@ -168,3 +169,11 @@ def test_slices_go_to_standard_output(tracetime, write):
     code, text, err = tracetime("convert", path, "-o", "-", "--format", "csv", "--slices")
     assert (code, err) == (0, "")
     assert [row["name"] for row in csv.DictReader(text.splitlines())] == ["outer", "inner"]
+
+
+def test_ends_without_a_begin_are_counted(tracetime, tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text('[{"ph":"E","pid":1,"tid":1,"ts":1},{"ph":"X","pid":1,"tid":1,"ts":2,"dur":1}]')
+    code, text, _ = tracetime("convert", path, "-o", tmp_path / "o.csv", "--slices")
+    assert code == 0
+    assert "1 slice end without a begin: in no slice" in text

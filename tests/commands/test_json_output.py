@@ -12,8 +12,11 @@ NAMES = (
     "clocks",
     "at",
     "bake",
+    "merge",
+    "split",
     "doctor",
     "report",
+    "fleet",
     "sql",
     "open",
     "record",
@@ -113,7 +116,7 @@ OTHERS = {str: 7, bool: "yes", int: 0.5, float: "0.5", list: {}, dict: []}
 WORDS = {
     "policy", "bars", "basis", "value_unit", "unit", "src_unit", "dst_unit", "scope", "status",
     "reason", "code", "severity", "extrapolated", "promise", "trace_clock", "src", "dst", "from",
-    "to", "value_utc", "result_utc", "before", "after",
+    "to", "value_utc", "result_utc", "before", "after", "where",
 }  # fmt: skip
 """Keys of strings that not every string can be."""
 
@@ -121,6 +124,7 @@ TIMES = {
     "first_ns", "last_ns", "value", "result", "earliest", "latest", "estimate", "snapshot_src_ns",
     "snapshot_dst_ns", "value_ns_before", "value_ns_after", "at_ns", "offset_ns", "worst_ns",
     "timestamp", "trace_time", "off_ns", "least", "greatest", "before_ts", "after_ts", "away_ns",
+    "time_ns", "least_ns", "most_ns", "from_ns", "to_ns", "pid",
 }  # fmt: skip
 """Keys of numbers that may be below 0: of 64 bits."""
 
@@ -149,8 +153,8 @@ def _not_that_number(key):
 
 
 def _is_prose(place):
-    """Whether a key that is a word elsewhere is text here: why a clock cannot be read."""
-    return place[-1] == "reason" and place[0] in ("unavailable", "failed")
+    """Whether a key that is a word elsewhere is text here: why a clock cannot be read, or is one."""
+    return place[-1] == "reason" and place[0] in ("unavailable", "failed", "boots")
 
 
 def with_change(value, place, put):

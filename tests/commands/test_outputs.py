@@ -26,8 +26,9 @@ WRITERS = {
     "sql": lambda trace, out: ("sql", trace, "select 1 as n", "-o", out, "--format", "csv"),
 }
 """Every command that reads a trace and writes a file."""
-READ_NONE = {"record", "calibrate"}
+READ_NONE = {"record", "calibrate", "now"}
 WRITE_ARCHIVES = {"merge"}
+WRITE_DIRECTORIES = {"split"}
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def options_that_write(name):
 
 def test_every_command_that_writes_is_tried_here():
     assert {name for name in SUBCOMMANDS if options_that_write(name)} == (
-        WRITERS.keys() | READ_NONE | WRITE_ARCHIVES
+        WRITERS.keys() | READ_NONE | WRITE_ARCHIVES | WRITE_DIRECTORIES
     )
 
 

@@ -125,6 +125,10 @@ READING = [
     (("report", "{}"), 0),
     (("bake", "{}", "-o", f"{NAME}.pftrace"), None),
     (("merge", "{}", "{}"), None),
+    (("split", "{}", "-o", NAME), None),
+    (("fleet", "doctor", "{}", f"{NAME}.txt", "-o", NAME), 2),
+    (("fleet", "doctor", "{}", "-o", NAME), 0),
+    (("fleet", "summary", NAME), 2),
     (("sql", "{}", "select *, 1 as \"" + HOSTILE.replace('"', '""') + '" from events', "--with-names"), 0),
     (("sql", "{}", "select name, args, [name] l from events", "--with-names", "--format", "csv"), 0),
     (("sql", "{}", "select name, 1 as \"" + HOSTILE.replace('"', '""') + '" from events', "--with-names",
@@ -140,6 +144,7 @@ READING = [
     (("calibrate", "--clock", HOSTILE), None),
     (("watch", "-n", "1", "--clock", HOSTILE), None),
     (("watch", "-n", "1", "--clock", "MONOTONIC", "--clock", "REALTIME"), 0),
+    (("now", "--source", HOSTILE), 2),
     (("completion", HOSTILE), 2),
     ((HOSTILE,), 2),
     (("--" + HOSTILE,), 2),
@@ -208,7 +213,7 @@ def test_no_argument_acts(capsys, monkeypatch, write, tmp_path, name, param):
         "record": ["-o", "r", "--duration", "1ms", "--clock", "MONOTONIC"],
         "calibrate": ["-n", "2", "--seconds", "0", "--clock", "MONOTONIC"],
         "watch": ["-n", "1", "--clock", "MONOTONIC", "--clock", "REALTIME"],
-        "sql": ["t.pftrace", "select 1"], "completion": [],
+        "sql": ["t.pftrace", "select 1"], "completion": [], "now": [],
         "open": ["t.pftrace", "--no-browser", "--timeout", "0.01"],
     }.get(name, ["t.pftrace"])  # fmt: skip
     write(named_clock_trace())

@@ -50,7 +50,9 @@ def subcommand(name):
 
 def options(name):
     found = {"--help", "-h"}
-    for parameter in subcommand(name).params:
+    command = subcommand(name)
+    inner = command.commands.values() if isinstance(command, click.Group) else ()
+    for parameter in (p for one in (command, *inner) for p in one.params):
         found |= {*parameter.opts, *parameter.secondary_opts}
     return found
 

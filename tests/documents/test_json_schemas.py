@@ -26,7 +26,8 @@ def test_every_command_with_json_has_a_schema():
     with_json = {
         name
         for name, command in commands.items()
-        if any("--json" in option.opts for option in command.params)
+        for one in (command, *getattr(command, "commands", {}).values())
+        if any("--json" in option.opts for option in one.params)
     }
     assert {*WRITTEN} == {*with_json, "error"}
     assert len(with_json) >= 10

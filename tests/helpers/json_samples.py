@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import json
+import shutil
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
@@ -16,13 +18,16 @@ import pytest
 from building import BOOTTIME, event, snapshot, trace
 from corpus import OWN
 from faults import FAULTS, GPU, Model
+from fleets import drifting_trace
 from json_output import values
+from merge_worlds import kineto_of_one_rank, kineto_ranks, talk, trace_of
 from places import ROOT
 from samples import CLOCK_SYNC, EMPTY, MANY, SLICES, UNRESOLVED
 from simulated import Machine, usual_clocks
 from text_format import MAGIC, TextTrace, is_text
 
-from tracetime import ClockId, formats, serve
+from tools.make_ranks import make_ranks
+from tracetime import ClockId, fleet, formats, serve
 from tracetime.analysis import summary
 from tracetime.capture import calibrate, promise_checks, sampling
 from tracetime.capture import record as recording
@@ -82,6 +87,8 @@ def every_sample(folder: Path) -> Samples:
         _of_traces(printed, patch)
         _of_conversions(printed)
         _of_orders(printed, patch)
+        _of_merges(printed, patch)
+        _of_fleets(printed, patch)
         _of_this_machine(printed)
         _of_faulty_clocks(printed, patch)
         _errors(printed)
@@ -213,11 +220,86 @@ def _of_orders(printed: Printed, patch: pytest.MonkeyPatch) -> None:
         path.write_bytes(MAGIC + "\n".join([*lines[:2], *lines[3:], ""]).encode())
         printed("at", path, 1200, "--from", "MONOTONIC", "--policy", "tube")
         printed("at", path, 1700, "--to", "MONOTONIC", "--policy", "tube")
+        here.setattr(fleet, "run_in_pool", _run_here)
+        printed("fleet", "doctor", path, "-o", printed.folder / "orders")
+    printed("fleet", "summary", printed.folder / "orders")
+
+
+def _run_here(function: Any, uris: Any, *_: object, **__: object) -> Iterator[Any]:
+    return map(function, uris)
+
+
+def _of_merges(printed: Printed, patch: pytest.MonkeyPatch) -> None:
+    one, other, third = (trace_of(printed.folder / f"{name}.pftrace") for name in "xyz")
+    apart = "--different", "x.pftrace,y.pftrace", "--explain", "x.pftrace", "y.pftrace"
+    printed("merge", one, other, *apart, code=2)
+    said = "x.pftrace:BOOTTIME={}.pftrace:BOOTTIME+{}ms+-1ms"
+    ties = [said.format("y", 250), said.format("z", 9), said.format("z", 80).replace("x.", "y.")]
+    syncs = [part for tie in ties for part in ("--sync", tie)]
+    out = printed.folder / "merged.zip"
+    printed("merge", one, other, third, *syncs, "-o", out, *apart[2:])
+    printed("merge", one, other, third, *syncs[2:], *apart[2:])
+    printed("merge", one, other, *syncs[:2], "-o", printed.folder / "merged.pftrace")
+    cut = printed.folder / "cut.pftrace"
+    cut.write_bytes(one.read_bytes()[:-3])
+    printed("merge", other, cut, "--partial", "--sync", said.format("cut", 9).replace("x.", "y."))
+    _of_shared_pids(printed)
+    explain = "--explain", "a.json", "b.json"
+    asked = "--match", "send=ask recv=hear key=id", *explain
+    answered = "--match", "send=answer recv=hear_back key=id", *asked
+    talking = talk(printed.folder)
+    printed("merge", *talking, *asked)
+    printed("merge", *talking[::-1], *asked[:-2], "b.json", "a.json")
+    shutil.copy(talking[0], printed.folder / "c.json")
+    printed("merge", *talking, printed.folder / "c.json", *answered[:-1], "c.json")
+    printed("merge", *talk(printed.folder, 5_000), *answered)
+    printed("merge", *talk(printed.folder, 5_000, late=1), *answered)
+    ranks = kineto_ranks(printed.folder, 0, ranks=3).paths
+    printed("merge", *ranks)
+    kineto = kineto_of_one_rank(printed.folder / "kineto.json")
+    made = make_ranks(kineto, printed.folder, ranks=2, seed=3, seconds=20, resets=1)
+    printed("merge", *(rank.path for rank in made))
+
+
+def _of_shared_pids(printed: Printed) -> None:
+    """Two files that are said to be of one boot give a pid to processes of different names."""
+    paths = [printed.folder / "one.json", printed.folder / "two.json"]
+    for path in paths:
+        named = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": path.stem}}
+        mark = {"ph": "i", "name": "mark", "ts": 1_600, "pid": 1, "tid": 1}
+        path.write_text(json.dumps([named, mark]))
+    tie = "one.json:org.chromium.trace=two.json:org.chromium.trace+1s+-1us"
+    in_vain = "--match", "send=nothing recv=nobody key=id"
+    printed("merge", *paths, "--sync", tie, "--same", "one.json,two.json", *in_vain)
+
+
+def _of_fleets(printed: Printed, patch: pytest.MonkeyPatch) -> None:
+    out = printed.folder / "fleet"
+    before = printed.folder / "before"
+    bad = printed.trace("bad", UNRESOLVED[:-3])
+    drifts = enumerate((1, 1, 1, 2, 2, 90))
+    found = [printed.trace(f"fleet_{k}", drifting_trace(n, "A55")) for k, n in drifts]
+    others = [printed.trace("other", _with_fault("stepped")), CHROMIUM, DEMO]
+    with patch.context() as inside:
+        inside.setattr(fleet, "run_in_pool", _run_here)
+        for name in ("convert", "slices"):
+            printed("fleet", name, *others, bad, "-o", out, code=1)
+        printed("fleet", "doctor", *found, *others, bad, "-o", out)
+        printed("fleet", "doctor", *found, *others, "-o", out)
+        calm = printed.trace("calm", Model().build())
+        printed("fleet", "doctor", *found[:3], calm, "-o", before)
+    printed("fleet", "summary", out)
+    page = printed.folder / "summary.html"
+    worse = ("--against", before, "--fail-on", "worse")
+    printed("fleet", "summary", out, *worse, "-o", page, code=1)
+    printed("fleet", "summary", before, "--against", out)
 
 
 def _of_this_machine(printed: Printed) -> None:
     recorded = printed.folder / "recorded.pftrace"
     printed("record", "--force", "-o", recorded, *_HOST, "--duration", "0s")
+    joined = printed.trace("joined", 2 * recorded.read_bytes())
+    printed("split", joined, "-o", printed.folder / "parts")
     printed("watch", "-n", 3, "--interval", "20ms", *_HOST)
     printed("calibrate", "-n", 3, "--seconds", "1ms", *_HOST)
     printed("calibrate", "-n", 3, "--seconds", "0.1")

@@ -1,5 +1,6 @@
 """SQL over traces: what tables say, what functions convert, and what statements may not touch."""
 
+import os
 from random import Random
 
 import duckdb
@@ -229,6 +230,17 @@ def test_several_traces_are_distinguished(ask, tmp_path):
     assert ask(CLOCK_SYNC, UNRESOLVED, sql) == [(4,)]
     sql = "select count(distinct trace), count(*) from snapshots"
     assert ask(CLOCK_SYNC, MANY, EMPTY, sql) == [(3, 20 + 78 + 2)]
+
+
+@pytest.mark.parametrize("table", ["events", "slices", "clocks", "snapshots", "findings"])
+def test_names_of_traces_need_not_be_utf8(tmp_path, table):
+    odd, plain = tmp_path / os.fsdecode(b"caf\xe9.pftrace"), tmp_path / "plain.pftrace"
+    for path in (odd, plain):
+        path.write_bytes(SLICES)
+    with open_trace(odd) as one, open_trace(plain) as two, Session([one, two]) as session:
+        read = [batch.column(0) for batch in session.run(f"select trace from {table}").batches]
+    names = {name for column in read for name in column.to_pylist()}
+    assert names == {f"{tmp_path}/caf\\xe9.pftrace", str(plain)}
 
 
 def test_the_same_trace_twice_is_refused(write):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tools.json_schemas import machine, traces
+from tools.json_schemas import fleets, machine, merging, traces
 from tools.json_schemas.notation import Schema, document
 from tools.json_schemas.shared import SHARED
 
@@ -20,11 +20,15 @@ SHAPES: Final[Mapping[str, Schema]] = {
     "doctor": traces.DOCTOR,
     "report": traces.REPORT,
     "bake": traces.BAKE,
+    "merge": merging.MERGE,
+    "split": merging.SPLIT,
     "sql": traces.SQL,
     "open": traces.OPEN,
+    "fleet": fleets.FLEET,
     "record": machine.RECORD,
     "calibrate": machine.CALIBRATE,
     "watch": machine.WATCH,
+    "now": machine.NOW,
     "error": traces.ERROR,
 }
 """By command; `error` is what each of them prints when it fails."""

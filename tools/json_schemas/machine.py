@@ -20,6 +20,8 @@ from tools.json_schemas.notation import (
     text,
 )
 from tracetime.capture.promises import PROMISES
+from tracetime.sources.time_service.service import SOURCES
+from tracetime.sources.time_service.true_time import WALL_CLOCKS
 
 _NAME: Final = text("The name of the clock.")
 _REFERENCE: Final = text("The name of the clock that the others are compared with.")
@@ -185,5 +187,24 @@ WATCH: Final = record(
             "The clocks that could not be read this time.", shared("unavailable", "One of them.")
         ),
         "findings": _faults("Faults of the clocks."),
+    },
+)
+
+NOW: Final = record(
+    "Between which times true time was.",
+    {
+        "earliest_ns": int64("True time was not before that, ns since 1970."),
+        "estimate_ns": int64("The middle."),
+        "latest_ns": int64("True time was not after that, ns since 1970."),
+        "clock": one_of("What these are of: UTC as POSIX counts it, or TAI.", WALL_CLOCKS),
+        "source": one_of("The time service that bounds it.", tuple(SOURCES)),
+        "age_ns": count("How old what the service said was, ns; the bounds have grown since."),
+        "half_width_ns": count("How far the estimate is off at most, ns."),
+        "earliest": text("The same as `earliest_ns`, in ISO 8601; TAI ends in TAI."),
+        "estimate": text("The same as `estimate_ns`."),
+        "latest": text("The same as `latest_ns`."),
+        "not_used": listed(
+            "Better sources that state no bound.", shared("unavailable", "One of them.")
+        ),
     },
 )

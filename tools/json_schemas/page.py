@@ -35,9 +35,9 @@ that needs no other. The tests check the output of the commands against them.
 - **Clocks** of traces are written as the commands take them: `BOOTTIME`, `64@seq7`, `0x8a01b2c3`
   ([clock](#the-shape-clock)). Commands that read the clocks of this machine print their names.
 - **Errors**: a command that an error ends prints [that error](#error) on standard error, and
-  nothing on standard output. A check that fails (`--strict`, `--fail-on`, `--check`) is no error:
-  the result is printed. [Exit codes](commands.md) are those without `--json`; a `warning:` on
-  standard error stays text.
+  nothing on standard output; `merge` prints its report even so. A check that fails (`--strict`,
+  `--fail-on`, `--check`) is no error: the result is printed. [Exit codes](commands.md) are those
+  without `--json`; a `warning:` on standard error stays text.
 
 To check an output in Python (`pip install jsonschema`):
 

@@ -149,6 +149,7 @@ _SLICES: Final = record(
             "Slices left out, as in Perfetto: they cross others of their track, or lie too deep."
         ),
         "reversed": count("Slices left out because they end before they begin."),
+        "unmatched": count("Events that end a slice that has not begun."),
         **READING,
     },
 )
@@ -464,11 +465,13 @@ BAKE: Final = record(
         "stamped": count("Packets that have a time of their own now: that of their items."),
         "kept_in_order": count("Track events moved, within their bars, to the one before them."),
         "reversed": count("Track events whose bars exclude the order of the file."),
+        "as_floor": count("Events that only floor places, of a trace baked by the tube."),
         "rounded": count("Timestamps whose field cannot hold the time."),
         "worst_rounding_ns": count("How far off the worst of them is, ns."),
         "unresolved": count("Events without a trace time: Perfetto leaves them out."),
         "set_aside": count("Items without one, moved to where Perfetto does not read."),
         "forced": count("Begins and ends of slices, moved beyond their bars so that they nest."),
+        "early": count("Events of other formats before time 0."),
         "left_out": count("Events of other formats that track events of Perfetto's cannot be."),
         "truncated": READING["truncated"],
     },
