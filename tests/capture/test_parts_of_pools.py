@@ -153,6 +153,29 @@ def test_a_process_still_ends_by_the_signal_as_it_would(path, work, code):
         assert process.exitcode == code
 
 
+def ended_while_it_closes(rec: Recorder) -> None:
+    """A pool tells its processes to end, and ends them while they do."""
+    rec.instant("within")
+    write = os.pwrite
+
+    def interrupted(file: int, data: bytes, at: int) -> int:
+        os.pwrite = write
+        os.kill(os.getpid(), signal.SIGTERM)
+        return write(file, data, at)
+
+    os.pwrite = interrupted
+
+
+def test_a_process_that_is_ended_while_it_closes_its_part_loses_nothing(path):
+    context = multiprocessing.get_context("fork")
+    with tt.record(path, CLOCKS, interval=None) as rec:
+        process = context.Process(target=ended_while_it_closes, args=(rec,))
+        process.start()
+        process.join(60)
+        assert process.exitcode == -signal.SIGTERM
+    assert [row["name"] for row in rows(path)] == ["within"]
+
+
 def test_a_process_of_multiprocessing_flushes_at_its_end(path):
     context = multiprocessing.get_context("fork")
     with tt.record(path, CLOCKS, interval=None) as rec:

@@ -22,6 +22,7 @@ class _ThreadState(threading.local):
         self.sampling = False
         self.deferred: list[Callable[[], object]] = []
         self.close_deferred = False
+        self.after_close: Callable[[], object] | None = None
 
 
 class Calls:
@@ -59,7 +60,12 @@ class Calls:
             here.busy = before
             if here.close_deferred and not before:
                 here.close_deferred = False
-                self._close()
+                then, here.after_close = here.after_close, None
+                try:
+                    self._close()
+                finally:
+                    if then is not None:
+                        then()
 
     def alone(self, work: Callable[[], _T]) -> _T:
         """Do something with a snapshot, one thread at a time; then what handlers deferred."""
@@ -76,9 +82,10 @@ class Calls:
         if work not in self._here.deferred:
             self._here.deferred.append(work)
 
-    def close_after(self) -> None:
-        """Defer the end of the recording until after this thread's call."""
+    def close_after(self, then: Callable[[], object] | None = None) -> None:
+        """Defer the end of the recording, and what to do then, until after this thread's call."""
         self._here.close_deferred = True
+        self._here.after_close = then or self._here.after_close
 
     def _sampling(self, work: Callable[[], _T]) -> _T:
         try:

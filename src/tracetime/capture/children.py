@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, Protocol
-
-from tracetime.errors import TracetimeError
 
 
 class Closable(Protocol):
@@ -19,6 +17,9 @@ class Closable(Protocol):
 
     def close(self) -> None:
         """Close it."""
+
+    def close_then(self, then: Callable[[], object]) -> None:
+        """Close it, and do something: after the call that a signal's handler interrupts."""
 
 
 def is_child() -> bool:
@@ -61,11 +62,11 @@ def _add_finalizer(part: Closable) -> None:
 
 def _closing(part: Closable) -> Callable[[int, object], None]:
     def close_and_end(number: int, frame: object) -> None:
-        try:
-            with contextlib.suppress(TracetimeError):
-                part.close()
-        finally:
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
+        part.close_then(partial(_end_by, number))
 
     return close_and_end
+
+
+def _end_by(number: int) -> None:
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)

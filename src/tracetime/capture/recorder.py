@@ -9,6 +9,7 @@ The bytes are made in formats/perfetto/write/.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import threading
 import time
@@ -295,6 +296,17 @@ class Recorder(Traced):
             self._flushing.try_flush()
         else:
             self._calls.run(partial(repeat_if_interrupted, self._close))
+
+    def close_then(self, then: Callable[[], object]) -> None:
+        """For a signal's handler: close, and do something, both after the call it interrupts."""
+        if self._calls.busy:
+            self._calls.close_after(then)
+            return
+        try:
+            with contextlib.suppress(UsageError):
+                self.close()
+        finally:
+            then()
 
     def _close(self) -> None:
         """Where something that a handler raises breaks it off, the next call goes on with it."""
