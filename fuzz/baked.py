@@ -25,7 +25,7 @@ from fuzz.driver import ROOT, parser_of, run_child
 
 def check(path: Path, policy: str, partial: bool) -> bool:
     """Bake a trace and what comes of it; whether it can be."""
-    from baked_traces import check_rows, drawn
+    from baked_traces import check_rows, drawn, unwritten
 
     import tracetime
 
@@ -35,6 +35,7 @@ def check(path: Path, policy: str, partial: bool) -> bool:
         with tracetime.open_trace(path, partial=partial, max_expansion=EXPANSION) as trace:
             summary = tracetime.bake(trace, once, policy=policy)  # type: ignore[arg-type]
             wanted = drawn(trace, policy)  # type: ignore[arg-type]
+            lost = unwritten(trace)
             home = trace.trace_clock
     except (tracetime.TraceError, tracetime.UsageError):
         return False
@@ -43,7 +44,7 @@ def check(path: Path, policy: str, partial: bool) -> bool:
         trace.read_all().validate(full=True)
         # Machines on another clock than BOOTTIME are put on that.
         if home.clock == summary.trace_clock.clock:
-            check_rows(wanted, drawn(trace, "floor"), summary)
+            check_rows(wanted, drawn(trace, "floor"), summary, lost)
         tracetime.bake(trace, twice, policy=policy)  # type: ignore[arg-type]
     assert twice.read_bytes() == data, f"baking again by {policy} gives other bytes"
     return True
