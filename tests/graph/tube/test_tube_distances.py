@@ -134,10 +134,28 @@ def test_a_pocket_takes_no_tube(opened, tubes) -> None:
     ]
     with opened([*parts, snapshot([(MONOTONIC, START), (BOOTTIME, START)])]) as trace:
         trace.clocks.path("64@seq3", "BOOTTIME", "tube")
-        # Those of the sequence, and that to BOOTTIME.
-        assert len(tubes) <= 4
+        # Out of the sequence, and on to BOOTTIME: no snapshot of 64 is without MONOTONIC.
+        assert len(tubes) == 2
         trace.clocks.path("64@seq3", "65@seq9", "tube")
-        assert len(tubes) <= 7
+        assert len(tubes) <= 5
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_a_detour_in_a_pocket_is_taken_where_it_knows_more(measured: bool) -> None:
+    """Of a clock that MONOTONIC was read with once, and its neighbour more often or better."""
+    graph = tt.ClockGraph()
+    many = [ClockId(30 + k) for k in range(5)]
+    graph.add_snapshot({MONOTONIC: START, **dict.fromkeys(many, START)})
+    for k in range(20):
+        at = START + k * 1_000_000_000
+        reads = {200: at, 201: at} if k and not measured else {200: at, 201: at, MONOTONIC: at}
+        halves = {201: 10, MONOTONIC: 10_000} if measured else None
+        reference = ClockId(200) if measured else None
+        graph.add_snapshot(tt.Snapshot(reads, reference=reference, half_width_ns=halves))
+        if k:
+            graph.add_snapshot({201: at + 5, MONOTONIC: at + 5})
+    path = graph.path(200, MONOTONIC, policy="tube")
+    assert len(path) == 3
 
 
 def test_a_tube_that_was_dropped_is_made_again_when_it_is_requested(opened, tubes) -> None:
@@ -257,6 +275,9 @@ class Weighed:
         return False
 
     def only_stood_still(self, _: SimpleNamespace) -> bool:
+        return False
+
+    def has_all_of(self, _: ClockId, pair: SimpleNamespace) -> bool:
         return False
 
     def bar_from(self, _: ClockId, pair: SimpleNamespace) -> float:

@@ -223,6 +223,12 @@ class Pairs:
         widths = np.minimum(difference(bars.latest, bars.earliest), WIDEST)
         return max(pair.bar_ns, median(widths) / 2)
 
+    def has_all_of(self, clock: ClockId, pair: Pair) -> bool:
+        """Whether a pair rests on all that is known of one of its clocks, with assumed widths."""
+        data = self._graph
+        more = clock in data.orders or data.measured.has(clock)
+        return not more and len(pair.snapshots) == len(data.readings(clock))
+
     def _span(self, clock: ClockId) -> tuple[int, int] | None:
         """The least and the most that a clock read in snapshots; None where it was in none."""
         if clock not in self._spans:

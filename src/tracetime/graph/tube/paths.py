@@ -102,6 +102,9 @@ class Paths:
         self, start: ClockId, end: ClockId, known: Known, faults: list[ConversionError]
     ) -> list[ClockId] | None:
         """The best path, hop by hop; takes why a hop has no tube."""
+        pocket = self._neighbours.pocket(start)
+        if pocket is not None and pocket.gate == end and self._is_direct(start, end):
+            return [start, end]
 
         def bar_ns(one: ClockId, other: ClockId) -> float:
             bar = self.bar_ns(one, other)
@@ -117,6 +120,15 @@ class Paths:
             return self._least_last_hop(here, end, bar_ns)
 
         return least_error(start, end, onward, bar_ns, known, self._reach.steps, ahead)
+
+    def _is_direct(self, start: ClockId, gate: ClockId) -> bool:
+        """Whether a detour within a pocket only adds errors to the hop out of it."""
+        if gate not in self._neighbours[start]:
+            return False
+        bar = self.bar_ns(start, gate)
+        if isinstance(bar, ConversionError) or bar >= _AMBIGUOUS:
+            return False
+        return self._pairs.has_all_of(start, self._pairs.pair(start, gate))
 
     def _least_last_hop(
         self, here: ClockId, target: ClockId, bar_ns: Callable[[ClockId, ClockId], float]
