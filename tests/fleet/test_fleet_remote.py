@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from fleets import FAST, small_trace, write_fleet
+from fleets import FAST, drifting_trace, small_trace, write_fleet
 
 import tracetime as tt
 from tracetime import fleet
@@ -145,3 +145,18 @@ def test_errors_name_the_object_and_not_its_copy(bucket, tmp_path):
 def test_a_url_of_no_known_kind_is_an_error(tmp_path):
     with pytest.raises(tt.UsageError, match="cannot read 'nope://x/y'"):
         list(find_sources(["nope://x/y"]))
+
+
+def test_the_summary_of_a_bucket_is_that_of_a_directory(here, bucket, tmp_path):
+    fs, name = bucket
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    for n in range(4):
+        (folder / f"{n:03}.pftrace").write_bytes(drifting_trace(10 + n, "A55"))
+    fleet.doctor(folder, tmp_path / "local", **FAST)
+    fs.put(str(tmp_path / "local"), f"{name}/fleet", recursive=True)
+    local = fleet.summary(tmp_path / "local")
+    remote = fleet.summary(f"s3://{name}/fleet", against=tmp_path / "local")
+    assert local.pairs
+    assert remote.pairs == local.pairs
+    assert (remote.comparison.worse, remote.comparison.models) == ([], 1)
