@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from clockbound_bytes import MAGIC, SIZE, S, memory, old_memory, vmclock
@@ -179,6 +180,102 @@ def test_no_update_in_progress_is_taken_for_a_whole_one(tmp_path):
         writer.join()
     assert all(said.bound_ns == said.growth_ppb for said in taken)
     assert len({said.bound_ns for said in taken}) == 50
+
+
+def written_again(path, data):
+    """As a daemon that begins anew: the file is cut to nothing first."""
+    path.write_bytes(b"")
+    path.write_bytes(data)
+
+
+def put_in_its_place(path, data):
+    path.with_suffix(".new").write_bytes(data)
+    path.with_suffix(".new").replace(path)
+
+
+@pytest.mark.parametrize("write", [written_again, put_in_its_place])
+def test_a_file_that_the_daemon_makes_anew_is_read(tmp_path, write):
+    path = tmp_path / "shm0"
+    path.write_bytes(memory(now_ns=NOW, bound_ns=1))
+    source = ClockBound(str(path))
+    assert source.ask(lambda: NOW).bound_ns == 1
+    write(path, memory(now_ns=NOW, bound_ns=2))
+    said = source.ask(lambda: NOW)
+    assert said.bound_ns == 2
+    path.write_bytes(b"")
+    assert not said.is_last()
+    with pytest.raises(NoBoundError, match="has 0 bytes"):
+        source.ask(lambda: NOW)
+    path.unlink()
+    with pytest.raises(NoBoundError, match="No such file"):
+        source.ask(lambda: NOW)
+
+
+def open_files():
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def test_one_file_is_open_however_often_it_is_asked(tmp_path):
+    path = tmp_path / "shm0"
+    source, before = ClockBound(str(path)), open_files()
+    for bound_ns in range(1, 20):
+        put_in_its_place(path, memory(now_ns=NOW, bound_ns=bound_ns))
+        assert source.ask(lambda: NOW).bound_ns == bound_ns
+        assert open_files() == before + 1
+    del source
+    assert open_files() == before
+
+
+def test_a_program_that_closes_all_descriptors_goes_on(tmp_path):
+    path, other = tmp_path / "shm0", tmp_path / "other"
+    path.write_bytes(memory(now_ns=NOW))
+    other.write_bytes(bytes(SIZE))
+    source = ClockBound(str(path))
+    said = source.ask(lambda: NOW)
+    fd = source._file._fd
+    os.close(fd)
+    assert not said.is_last()
+    opened = os.open(other, os.O_RDONLY)
+    try:
+        assert opened == fd
+        assert not said.is_last()
+        assert source.ask(lambda: NOW).is_last()
+        del said, source
+        assert os.pread(opened, SIZE, 0) == bytes(SIZE)
+    finally:
+        os.close(opened)
+
+
+@pytest.mark.parametrize("cut", [0, 15, SIZE - 1])
+def test_a_word_is_the_last_until_any_byte_of_the_memory_changes(tmp_path, cut):
+    path = tmp_path / "shm0"
+    data = memory(now_ns=NOW)
+    path.write_bytes(data)
+    said = ClockBound(str(path)).ask(lambda: NOW)
+    assert said.is_last()
+    os.truncate(path, cut)
+    assert not said.is_last()
+    for at in (0, 14, 48, SIZE - 8):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        assert not said.is_last()
+    path.write_bytes(data)
+    assert said.is_last()
+
+
+def test_what_the_daemon_writes_is_in_the_next_answer(tmp_path):
+    path = tmp_path / "shm0"
+    path.write_bytes(memory(bound_ns=1_000_000))
+    source = ClockBound(str(path))
+    source.poll_ns = 0
+    service = TimeService(sources=[source])
+    for _ in range(20):
+        path.write_bytes(memory(bound_ns=1_000_000))
+        assert 1_000_000 < service.now().half_width_ns < 50_000_000
+        path.write_bytes(memory(bound_ns=100_000_000))
+        assert service.now().half_width_ns > 100_000_000
+        path.write_bytes(memory(status=3))
+        with pytest.raises(NoBoundError, match="was disrupted"):
+            service.now()
 
 
 def test_a_daemon_that_is_not_there(tmp_path):

@@ -163,6 +163,47 @@ def test_a_thread_that_waits_between_readings_has_wider_bounds(time_):
     assert 9_000 < now.half_width_ns < 9_100
 
 
+def test_a_service_that_has_said_nothing_since_is_looked_at_and_asked_after_4_ms():
+    time_, looks, is_last = FakeTime(), [], True
+
+    def look():
+        looks.append(time_.raw)
+        return is_last
+
+    source = FakeSource(is_last=look)
+    source.poll_ns = MS
+    service = TimeService(sources=[source], clocks=time_.clocks)
+    service.now()
+    begun = time_.raw
+    while time_.raw - begun < 39 * MS // 10:
+        service.now()
+        time_.pass_ns(MS // 10)
+    assert source.asked == 1
+    assert [round((at - begun) / MS) for at in looks] == [1, 2, 3]
+    time_.pass_ns(MS // 5)
+    service.now()
+    assert (source.asked, len(looks)) == (2, 3)
+    is_last = False
+    time_.pass_ns(11 * MS // 10)
+    service.now()
+    assert (source.asked, len(looks)) == (3, 4)
+
+
+def test_a_void_statement_is_not_used_because_it_is_the_last():
+    time_ = FakeTime()
+    source = FakeSource(is_last=lambda: True, void_after_ns=time_.mono + MS)
+    source.poll_ns = MS // 10
+    service = TimeService(sources=[source], clocks=time_.clocks)
+    service.now()
+    time_.pass_ns(MS // 4)
+    service.now()
+    assert source.asked == 1
+    source.error = NoBoundError("void; start it")
+    time_.pass_ns(MS // 3)
+    with pytest.raises(NoBoundError, match="void"):
+        service.now()
+
+
 @pytest.mark.parametrize("step_ns", [-S, S, 3_600 * S, 20 * MS])
 def test_a_step_voids_until_the_service_has_measured_again(time_, step_ns):
     source = FakeSource()

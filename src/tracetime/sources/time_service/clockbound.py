@@ -1,8 +1,8 @@
 """The memory that the daemon of AWS ClockBound shares, layout 2 (releases from 2.0 on).
 
 The layout and its rules: https://github.com/aws/clock-bound, docs/PROTOCOL.md and clock-bound-shm.
-The file is read, not mapped: a daemon that begins anew cuts it to nothing, and who reads a mapping
-at that moment dies.
+The file is kept open and read, not mapped: a daemon that begins anew cuts it to nothing, and who
+reads a mapping at that moment dies.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 import struct
 import time
+import weakref
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Final
 
 from tracetime.errors import NoBoundError
@@ -39,6 +41,51 @@ _TRIES: Final = 50
 _PAUSE_S: Final = 100e-6
 
 
+class _OpenFile:
+    """A file that is open for reading as long as somebody has this.
+
+    Attributes:
+        read: the bytes of the memory, as they are now.
+
+    Raises:
+        OSError, ValueError: it cannot be opened.
+    """
+
+    def __init__(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        self._fd, self._file = fd, os.fstat(fd)
+        weakref.finalize(self, _close, fd, self._file)
+        self.read = partial(os.pread, fd, _SIZE, 0)
+
+    def is_at(self, path: str) -> bool:
+        """Whether the path still leads to this file.
+
+        Raises:
+            OSError: it leads nowhere.
+        """
+        return os.path.samestat(Path(path).stat(), self._file) and _is_open(self._fd, self._file)
+
+    def has(self, data: bytes) -> bool:
+        """Whether the memory has these bytes, all that it has."""
+        try:
+            return self.read() == data
+        except OSError:
+            return False
+
+
+def _is_open(fd: int, file: os.stat_result) -> bool:
+    """Whether the descriptor is that of the file still: programs close all that they know not."""
+    try:
+        return os.path.samestat(os.fstat(fd), file)
+    except OSError:
+        return False
+
+
+def _close(fd: int, file: os.stat_result) -> None:
+    if _is_open(fd, file):
+        os.close(fd)
+
+
 class ClockBound:
     """Reads the daemon's bound.
 
@@ -57,6 +104,7 @@ class ClockBound:
     def __init__(self, path: str = CLOCKBOUND_PATH, vmclock: str = VMCLOCK_PATH) -> None:
         self._path = path
         self._vmclock = vmclock
+        self._file: _OpenFile | None = None
 
     @cached_property
     def _elsewhere(self) -> bool:
@@ -69,7 +117,12 @@ class ClockBound:
 
     def ask(self, monotonic_ns: Callable[[], int]) -> Statement:
         """What the memory states now; see `TimeSource.ask`."""
-        fields = _BODY.unpack_from(self._consistent(), _HEADER.size)
+        try:
+            file = self._opened()
+            data = self._consistent(file)
+        except (OSError, ValueError) as error:
+            raise self._unreadable(error) from None
+        fields = _BODY.unpack_from(data, _HEADER.size)
         as_of_s, as_of_ns, void_s, void_ns, bound_ns, marker, drift_ppb, status, watched = fields
         sane = (
             _is_time(as_of_s, as_of_ns)
@@ -100,7 +153,14 @@ class ClockBound:
         if now_ns >= void_after:
             raise NoBoundError("ClockBound's bound is void: the daemon has ended; start it")
         return Statement(
-            bound_ns, as_of, drift_ppb, ANY_OSCILLATOR_PPB, str(as_of), void_after, holds
+            bound_ns,
+            as_of,
+            drift_ppb,
+            ANY_OSCILLATOR_PPB,
+            str(as_of),
+            void_after,
+            holds,
+            partial(file.has, data),
         )
 
     def _watch(self, marker: int) -> Callable[[], bool]:
@@ -120,27 +180,30 @@ class ClockBound:
             )
         return undisrupted
 
-    def _consistent(self) -> bytes:
+    def _opened(self) -> _OpenFile:
+        """The file; another one if the daemon has put one in its place.
+
+        Raises:
+            OSError, ValueError: it cannot be opened.
+        """
+        file = self._file
+        if file is None or not file.is_at(self._path):
+            file = self._file = _OpenFile(self._path)
+        return file
+
+    def _consistent(self, file: _OpenFile) -> bytes:
         """The bytes of a whole update.
 
         Raises:
-            NoBoundError: the file is not there, is no such memory, or is being written for long.
+            OSError: they cannot be read.
+            NoBoundError: it is no such memory, or is being written for long.
         """
-        try:
-            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        except (OSError, ValueError) as error:
-            raise self._unreadable(error) from None
-        try:
-            for _ in range(_TRIES):
-                data = os.pread(fd, _SIZE, 0)
-                # The generation is odd while the daemon writes, and another one after that.
-                if not self._generation(data) & 1 and os.pread(fd, _SIZE, 0) == data:
-                    return data
-                time.sleep(_PAUSE_S)
-        except OSError as error:
-            raise self._unreadable(error) from None
-        finally:
-            os.close(fd)
+        for _ in range(_TRIES):
+            data = file.read()
+            # The generation is odd while the daemon writes, and another one after that.
+            if not self._generation(data) & 1 and file.read() == data:
+                return data
+            time.sleep(_PAUSE_S)
         raise NoBoundError(
             f"{self._path} has been half written for {_TRIES * _PAUSE_S * 1e3:g} ms; "
             "restart ClockBound"

@@ -44,6 +44,8 @@ _STEERED: Final = 8
 """chronyd changes the rate of REALTIME by up to 1/12."""
 _CLOSE_NS: Final = 2_000
 _LONGEST_SLEEP_NS: Final = _NS
+_ANCHOR_NS: Final = 4_000_000
+"""An unchanged statement is anchored anew after that: it has widened by 2 us at 500 ppm."""
 _UNSTEADY: Final = "REALTIME is being set all the time, or this process hardly runs; try again"
 
 
@@ -68,7 +70,11 @@ class _Reading(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """A statement at its anchor: of use until it is void, and for calls that begin by `until`."""
+    """A statement at its anchor: of use until it is void.
+
+    A call that begins by `until` uses it without a look at the service. One that begins by
+    `last_until` does so if the service has said nothing since, and puts `until` off.
+    """
 
     source: str
     raw_ns: int
@@ -76,10 +82,13 @@ class _Kept(NamedTuple):
     half_ns: int
     age_ns: int
     drift_ppb: int
-    until_raw_ns: int
+    until_raw_ns: list[int]
+    poll_ns: int
+    last_until_raw_ns: int
     void_raw_ns: int
     tai_ns: int
     holds: Callable[[], bool] | None
+    is_last: Callable[[], bool]
 
 
 class TimeService:
@@ -142,12 +151,18 @@ class TimeService:
         for tried in range(_TRIES):
             if kept is not None:
                 raw_ns, real_ns = clocks.raw_ns(), clocks.realtime_ns()
-                source, raw_0, real_0, half_ns, age_0, drift_ppb, until, void, tai_ns, holds = kept
+                (
+                    source, raw_0, real_0, half_ns, age_0, drift_ppb,
+                    until, poll_ns, last_until, void, tai_ns, holds, is_last,
+                ) = kept  # fmt: skip
                 age_ns = raw_ns - raw_0
                 estimate_ns = real_0 + age_ns
                 slack_ns = age_ns // _STEERED + _JUMP_NS
+                is_used = raw_ns < (void if tried else until[0])
+                if not is_used and raw_ns < last_until and is_last():
+                    is_used, until[0] = True, min(raw_ns + poll_ns, last_until)
                 if (
-                    raw_ns < (void if tried else until)
+                    is_used
                     and -slack_ns < real_ns - estimate_ns < slack_ns
                     and (holds is None or holds())
                 ):
@@ -280,10 +295,13 @@ class TimeService:
             half_ns,
             age_ns,
             statement.drift_ppb,
-            after.raw_ns + min(source.poll_ns, left_ns),
+            [after.raw_ns + min(source.poll_ns, left_ns)],
+            source.poll_ns,
+            after.raw_ns + min(_ANCHOR_NS if statement.is_last else 0, left_ns),
             after.raw_ns + left_ns,
             (tai_ns + _NS // 2) // _NS * _NS,
             statement.holds,
+            statement.is_last or _unknown,
         )
 
     def _check_doubt(self, name: str, statement: Statement) -> None:
@@ -320,6 +338,10 @@ class TimeService:
                 break
         assert closest is not None
         return closest
+
+
+def _unknown() -> bool:
+    return False
 
 
 def _known_tai(tai_ns: int) -> int:

@@ -30,6 +30,7 @@ class Statement(NamedTuple):
         mark: another one after each measurement of the service.
         void_after_ns: the reading of MONOTONIC from which on it says nothing.
         holds: whether it still does, where something may end it at once; cheap.
+        is_last: whether the service has said nothing since, where a look costs less than to ask.
     """
 
     bound_ns: int
@@ -39,6 +40,7 @@ class Statement(NamedTuple):
     mark: str
     void_after_ns: int = NEVER_NS
     holds: Callable[[], bool] | None = None
+    is_last: Callable[[], bool] | None = None
 
 
 class TimeSource(Protocol):
