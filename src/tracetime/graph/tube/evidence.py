@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from tracetime._kernels.tube.halves import least_halves
 from tracetime._kernels.tube.sweep import cut
 from tracetime.errors import OVERFLOW, REASONS, ConversionError, UsageError
 from tracetime.graph.tube.limits import Limits, slope_up
@@ -361,25 +362,7 @@ _SETTLED_NS: Final = 0.125
 
 
 def _least_halves(a: Values, r: Values, limits: Limits) -> Floats:
-    """Per row of a and r, the smallest half-width for which some slope leaves a tube of width W.
-
-    For a slope s that is max over pairs of (|dr - s da| - W da) / 2, convex in s.
-    """
-    j, k = np.triu_indices(a.shape[1], 1)
-    da = (a[:, k] - a[:, j]).astype(np.float64)
-    dr = (r[:, k] - r[:, j]).astype(np.float64)
-
-    row = np.arange(len(a))
-    low, high = np.full(len(a), -limits.drift), np.full(len(a), limits.drift)
-    wandered = limits.least_wander * da
-    unsure_ns = 2 * limits.drift * da.max()
-    for _ in range(max(0, math.ceil(math.log2(unsure_ns / _SETTLED_NS))) if unsure_ns else 0):
-        slope = (low + high) / 2
-        missed = dr - slope[:, None] * da
-        worst = (np.abs(missed) - wandered).argmax(axis=1)
-        # The pair that misses most shows which slope misses less.
-        steeper = missed[row, worst] > 0
-        low, high = np.where(steeper, slope, low), np.where(steeper, high, slope)
-    missed = np.abs(dr - ((low + high) / 2)[:, None] * da) - wandered
-    result: Floats = np.maximum(missed.max(axis=1) / 2, 0.0)
-    return result
+    """Per row of a and r, the smallest half-width for which some slope leaves a tube of width W."""
+    unsure_ns = 2 * limits.drift * float((a[:, -1] - a[:, 0]).max())
+    steps = max(0, math.ceil(math.log2(unsure_ns / _SETTLED_NS))) if unsure_ns else 0
+    return least_halves(a, r, limits.drift, limits.least_wander, steps)
