@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tracetime.graph.tube.curves import Curves
     from tracetime.graph.tube.explanation import MeshHop, TubeExplanation, TubeHop
     from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
+    from tracetime.hosts.ping import PingResult, ping
     from tracetime.matching import MatchedMessages, match_messages
     from tracetime.merging.boots import BootDecision
     from tracetime.merging.merge import merge
@@ -106,6 +107,7 @@ __all__ = [
     "Outside",
     "PairDiscontinuity",
     "PairEvidence",
+    "PingResult",
     "Problem",
     "Reading",
     "Readings",
@@ -151,6 +153,7 @@ __all__ = [
     "now",
     "open_trace",
     "open_traces",
+    "ping",
     "record",
     "register_format",
     "report",
@@ -185,6 +188,7 @@ _HOMES: Final = {
     "OrdersInfo": "tracetime.graph.info",
     "Outside": "tracetime.graph.explanation",
     "PairDiscontinuity": "tracetime.graph.tube.results",
+    "PingResult": "tracetime.hosts.ping",
     "Problem": "tracetime.capture.problems",
     "Reading": "tracetime.clocks.snapshot",
     "Readings": "tracetime.graph.info",
@@ -241,6 +245,7 @@ _HOMES: Final = {
     "TimeService": "tracetime.sources.time_service.service",
     "TrueTime": "tracetime.sources.time_service.true_time",
     "now": "tracetime.sources.time_service.process",
+    "ping": "tracetime.hosts.ping",
     "wait_past": "tracetime.sources.time_service.process",
 }
 

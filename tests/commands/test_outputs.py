@@ -26,7 +26,7 @@ WRITERS = {
     "sql": lambda trace, out: ("sql", trace, "select 1 as n", "-o", out, "--format", "csv"),
 }
 """Every command that reads a trace and writes a file."""
-READ_NONE = {"record", "calibrate", "now"}
+READ_NONE = {"record", "calibrate", "now", "ping", "serve"}
 WRITE_ARCHIVES = {"merge"}
 WRITE_DIRECTORIES = {"split"}
 

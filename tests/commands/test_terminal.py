@@ -145,6 +145,8 @@ READING = [
     (("watch", "-n", "1", "--clock", HOSTILE), None),
     (("watch", "-n", "1", "--clock", "MONOTONIC", "--clock", "REALTIME"), 0),
     (("now", "--source", HOSTILE), 2),
+    (("ping", HOSTILE), 2),
+    (("serve", "--bind", HOSTILE), 2),
     (("completion", HOSTILE), 2),
     ((HOSTILE,), 2),
     (("--" + HOSTILE,), 2),
@@ -213,7 +215,8 @@ def test_no_argument_acts(capsys, monkeypatch, write, tmp_path, name, param):
         "record": ["-o", "r", "--duration", "1ms", "--clock", "MONOTONIC"],
         "calibrate": ["-n", "2", "--seconds", "0", "--clock", "MONOTONIC"],
         "watch": ["-n", "1", "--clock", "MONOTONIC", "--clock", "REALTIME"],
-        "sql": ["t.pftrace", "select 1"], "completion": [], "now": [],
+        "sql": ["t.pftrace", "select 1"], "completion": [], "now": [], "serve": [],
+        "ping": ["127.0.0.1:1", "--bursts", "1", "--timeout", "10ms"],
         "open": ["t.pftrace", "--no-browser", "--timeout", "0.01"],
     }.get(name, ["t.pftrace"])  # fmt: skip
     write(named_clock_trace())

@@ -29,6 +29,7 @@ SHAPES: Final[Mapping[str, Schema]] = {
     "calibrate": machine.CALIBRATE,
     "watch": machine.WATCH,
     "now": machine.NOW,
+    "ping": machine.PING,
     "error": traces.ERROR,
 }
 """By command; `error` is what each of them prints when it fails."""

@@ -208,3 +208,22 @@ NOW: Final = record(
         ),
     },
 )
+
+PING: Final = record(
+    "How far the BOOTTIME of another machine is ahead of this one's.",
+    {
+        "host": text("The machine that was asked."),
+        "at_ns": int64("When that was, BOOTTIME of this machine: at the end of a round."),
+        "offset_ns": int64("The estimate."),
+        "earliest_ns": int64("The offset is not less than that."),
+        "latest_ns": int64("The offset is not more than that."),
+        "delay_ns": int64("Of the fastest round, there and back."),
+        "rounds": count("Rounds that the bar rests on: the fastest of each burst."),
+        "sent": count("Requests."),
+        "lost": count("Requests without a reply in time."),
+        "ignored": count("What came in and was no reply to the request that waited."),
+        "void": count("Rounds whose readings cannot be, or that a suspend came between."),
+        "restarts": count("How often earlier rounds were dropped: a machine was suspended."),
+        "half_width_ns": count("How far the estimate is off at most, ns."),
+    },
+)

@@ -47,6 +47,8 @@ SUBCOMMANDS: Final = (
     "calibrate",
     "watch",
     "now",
+    "ping",
+    "serve",
     "completion",
 )
 

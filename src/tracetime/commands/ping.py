@@ -1,0 +1,103 @@
+"""`tracetime ping`: how far another machine's clock is ahead, within bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tracetime.commands import CHECK_FAILED, DONE
+from tracetime.commands.options import Seconds, json_option, time_option
+from tracetime.commands.output import result_option
+from tracetime.commands.show import print_json
+from tracetime.commands.terminal import echo
+from tracetime.text import count, duration
+
+if TYPE_CHECKING:
+    from tracetime.hosts.ping import PingResult
+
+
+@click.command("ping")
+@click.argument("host")
+@click.option(
+    "--bursts",
+    type=click.IntRange(1, 10_000),
+    default=4,
+    show_default=True,
+    help="How many bursts of 8 rounds.",
+)
+@time_option(
+    "--target-error",
+    help="How far off the estimate may become until the next burst: it sets the time between "
+    "bursts, 10 ms to 60 s. Exit with 1 if it is further off at the end.",
+)
+@click.option(
+    "--key-file", type=click.Path(dir_okay=False), help="The key that `tracetime serve` has there."
+)
+@click.option(
+    "--timeout",
+    type=Seconds(0.001, 60),
+    default=1.0,
+    show_default=True,
+    help="How long to wait for a reply: 500ms, or seconds.",
+)
+@result_option
+@json_option
+def command(
+    host: str,
+    bursts: int,
+    target_error: int | None,
+    key_file: str | None,
+    timeout: float,
+    as_json: bool,
+) -> int:
+    """Print how far another machine's BOOTTIME is ahead of this one's, within bounds.
+
+    HOST is ssh://[USER@]HOST[:PORT], which needs tracetime there and nothing else, or ADDRESS:PORT,
+    where `tracetime serve --bind` replies over UDP. A round has four readings; the bounds are what
+    they leave, with the drift of both clocks. If no reply comes, the exit code is 1.
+
+    \b
+    Examples:
+      tracetime ping ssh://worker7
+      tracetime ping 192.0.2.7:9010 --key-file ping.key --target-error 50us
+      tracetime ping ssh://worker7 --json | jq .half_width_ns
+    """
+    from tracetime.hosts.ping import ping
+
+    found = ping(
+        host, bursts=bursts, target_error_ns=target_error, key_file=key_file, timeout_s=timeout
+    )
+    if as_json:
+        print_json(_facts(found))
+    else:
+        _print(found)
+    missed = target_error is not None and found.half_width_ns > target_error
+    return CHECK_FAILED if missed else DONE
+
+
+def _print(found: PingResult) -> None:
+    lines = {
+        "earliest": found.earliest_ns,
+        "estimate": found.offset_ns,
+        "latest": found.latest_ns,
+    }
+    for name, ns in lines.items():
+        echo(f"{name:<10} {ns:+,} ns")
+    echo(
+        f"BOOTTIME of {found.host} is ahead by the estimate, within "
+        f"{duration(found.half_width_ns)}; the fastest round took {duration(found.delay_ns)}."
+    )
+    for said, n in (
+        ("without a reply in time", found.lost),
+        ("came in that the request did not ask for", found.ignored),
+        ("left out: their readings cannot be", found.void),
+    ):
+        if n:
+            echo(f"{count(n, 'message' if n is found.ignored else 'round')} {said}")
+    if found.restarts:
+        echo("a machine was suspended or started again: rounds before that are not used")
+
+
+def _facts(found: PingResult) -> dict[str, Any]:
+    return {**found._asdict(), "half_width_ns": found.half_width_ns}

@@ -1,0 +1,74 @@
+"""Epochs: a run of BOOTTIME without a suspend.
+
+BOOTTIME counts a suspend, but by a clock that may count whole seconds alone: what was known of it
+before is not known after.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from tracetime.hosts.messages import EPOCH_BYTES
+
+_ROUNDING_NS: Final = 2
+
+
+class Bracket(NamedTuple):
+    """How far BOOTTIME is ahead of another clock of this machine.
+
+    Attributes:
+        at_ns: of BOOTTIME, the later reading.
+        low_ns, high_ns: the two bounds.
+    """
+
+    at_ns: int
+    low_ns: int
+    high_ns: int
+
+
+def boottime_ns() -> int:
+    """Read BOOTTIME."""
+    return time.clock_gettime_ns(_BOOTTIME)
+
+
+def bracket(clock: int) -> Bracket:
+    """Read a clock between two readings of BOOTTIME."""
+    read = time.clock_gettime_ns
+    before, there, after = read(_BOOTTIME), read(clock), read(_BOOTTIME)
+    return Bracket(after, before - there, after - there)
+
+
+# The numbers of Linux; other systems have no BOOTTIME, and MONOTONIC there counts a suspend.
+_BOOTTIME: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def boottime_over_monotonic() -> Bracket:
+    """How long the machine was suspended, between two bounds."""
+    return bracket(time.CLOCK_MONOTONIC)
+
+
+class Epoch:
+    """The epoch of this process: random bytes, and others after each suspend.
+
+    Args:
+        suspended: reads how far BOOTTIME is ahead of MONOTONIC.
+    """
+
+    def __init__(self, suspended: Callable[[], Bracket] = boottime_over_monotonic) -> None:
+        self._suspended = suspended
+        self.id = secrets.token_bytes(EPOCH_BYTES)
+        _, self._low, self._high = suspended()
+
+    def has_ended(self) -> bool:
+        """Whether there was a suspend since the last call; then another epoch has begun."""
+        now = self._suspended()
+        low, high = max(self._low, now.low_ns), min(self._high, now.high_ns)
+        if low > high + _ROUNDING_NS:
+            self.id = secrets.token_bytes(EPOCH_BYTES)
+            _, self._low, self._high = now
+            return True
+        self._low, self._high = low, high
+        return False

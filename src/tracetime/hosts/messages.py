@@ -1,0 +1,105 @@
+"""The messages of an exchange, as bytes: a request, and a reply of the same length.
+
+Big-endian, 80 bytes, both:
+
+    bytes  field
+    4      magic, "ttEx"
+    1      version, 1
+    1      kind: 1 a request, 2 a reply
+    2      zero
+    16     nonce: random, of each request; the reply repeats it
+    8      epoch: random, another after each restart or suspend of the side that replies
+    8      received, ns of its BOOTTIME
+    8      replied, ns of its BOOTTIME
+    8      the first bytes of the nonce of its reply before; zero for none
+    8      when that one left by the kernel's stamp, ns of its BOOTTIME
+    16     tag: HMAC-SHA256 of all that is before it, its first 16 bytes; zero without a key
+
+In a request all from epoch to the tag is zero: it is as long as its reply, so that nobody gets more
+than was sent. Whatever is not written exactly so is no message.
+"""
+
+from __future__ import annotations
+
+import hmac
+import struct
+from typing import Final, NamedTuple
+
+LENGTH: Final = 80
+NONCE_BYTES: Final = 16
+EPOCH_BYTES: Final = 8
+REFERENCE_BYTES: Final = 8
+"""Of a nonce, where a reply refers to one before it."""
+
+_MAGIC: Final = b"ttEx"
+_VERSION: Final = 1
+_REQUEST: Final = 1
+_REPLY: Final = 2
+_TAG_BYTES: Final = 16
+_NO_TAG: Final = bytes(_TAG_BYTES)
+_SIGNED: Final = LENGTH - _TAG_BYTES
+_BODY: Final = struct.Struct(">4sBBH16s8sqq8sq")
+_NO_REPLY: Final = bytes(_SIGNED - 8 - NONCE_BYTES)
+
+
+class Reply(NamedTuple):
+    """What the other side says of a round.
+
+    Attributes:
+        nonce: of the request, 16 bytes.
+        epoch: 8 bytes; readings of two epochs are not of one run of the clock.
+        received_ns, replied_ns: of its BOOTTIME.
+        before: the first bytes of an earlier round's nonce; zero for none.
+        before_replied_ns: when the reply of that one left.
+    """
+
+    nonce: bytes
+    epoch: bytes
+    received_ns: int
+    replied_ns: int
+    before: bytes = bytes(REFERENCE_BYTES)
+    before_replied_ns: int = 0
+
+
+def write_request(nonce: bytes, key: bytes | None = None) -> bytes:
+    """Return the bytes of a request; nonce: 16 bytes."""
+    head = _MAGIC + bytes((_VERSION, _REQUEST, 0, 0))
+    return _signed(head + nonce + _NO_REPLY, key)
+
+
+def read_request(data: bytes, key: bytes | None = None) -> bytes | None:
+    """Return the nonce of a request; None where the bytes are none that `key` signed."""
+    if len(data) != LENGTH or data[:8] != _MAGIC + bytes((_VERSION, _REQUEST, 0, 0)):
+        return None
+    if data[8 + NONCE_BYTES : _SIGNED] != _NO_REPLY or not _is_signed(data, key):
+        return None
+    return data[8 : 8 + NONCE_BYTES]
+
+
+def write_reply(reply: Reply, key: bytes | None = None) -> bytes:
+    """Return the bytes of a reply."""
+    return _signed(_BODY.pack(_MAGIC, _VERSION, _REPLY, 0, *reply), key)
+
+
+def read_reply(data: bytes, key: bytes | None = None) -> Reply | None:
+    """Return a reply; None where the bytes are none that `key` signed."""
+    if len(data) != LENGTH or not _is_signed(data, key):
+        return None
+    magic, version, kind, zero, *fields = _BODY.unpack_from(data)
+    if (magic, version, kind, zero) != (_MAGIC, _VERSION, _REPLY, 0):
+        return None
+    return Reply(*fields)
+
+
+def _signed(body: bytes, key: bytes | None) -> bytes:
+    return body + (_NO_TAG if key is None else _tag(body, key))
+
+
+def _is_signed(data: bytes, key: bytes | None) -> bool:
+    if key is None:
+        return data[_SIGNED:] == _NO_TAG
+    return hmac.compare_digest(data[_SIGNED:], _tag(data[:_SIGNED], key))
+
+
+def _tag(body: bytes, key: bytes) -> bytes:
+    return hmac.digest(key, body, "sha256")[:_TAG_BYTES]

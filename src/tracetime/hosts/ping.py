@@ -1,0 +1,189 @@
+"""`ping`: how far another machine's clock is ahead, within bounds."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Final, NamedTuple
+
+from tracetime.errors import NoBoundError, UsageError
+from tracetime.hosts.addresses import FORMS, ssh_command
+from tracetime.hosts.epochs import Epoch
+from tracetime.hosts.estimate import Offset, estimate
+from tracetime.hosts.keys import read_key
+from tracetime.hosts.rounds import Round, RoundCounts, Rounds
+from tracetime.hosts.transports import PipeTransport, Transport, UdpTransport
+
+BURST: Final = 8
+"""Rounds one after the other, of which the fastest is kept."""
+
+MOST_BURSTS: Final = 10_000
+
+_SHORTEST_S: Final = 0.01
+_LONGEST_S: Final = 60.0
+_USUAL_S: Final = 0.1
+_NS_PER_S: Final = 1_500_000
+"""How fast a bar grows after the last round."""
+
+_CONNECT_S: Final = 60.0
+"""For the first reply of a process that ssh starts: a user may have to type a password."""
+
+
+class PingResult(NamedTuple):
+    """How far another machine's BOOTTIME is ahead of this one's.
+
+    Attributes:
+        host: that was asked.
+        at_ns: when that was, BOOTTIME of this machine: at the end of the last round that is used.
+        offset_ns: the estimate, ns.
+        earliest_ns, latest_ns: the offset is neither less nor more than that, ns, as long as
+            neither clock's rate is off by more than 500 ppm.
+        delay_ns: of the fastest round, there and back, without the time between on the other side.
+        rounds: how many the bar rests on: the fastest of each burst.
+        sent, lost, ignored, void: requests; those without a reply; what came in and was no reply
+            to the request that waited; rounds whose readings cannot be.
+        restarts: how often earlier rounds were dropped, because the other side or this machine was
+            suspended or started again.
+    """
+
+    host: str
+    at_ns: int
+    offset_ns: int
+    earliest_ns: int
+    latest_ns: int
+    delay_ns: int
+    rounds: int
+    sent: int
+    lost: int
+    ignored: int
+    void: int
+    restarts: int
+
+    @property
+    def half_width_ns(self) -> int:
+        """How far the estimate is off at most, ns."""
+        return max(self.latest_ns - self.offset_ns, self.offset_ns - self.earliest_ns)
+
+
+def ping(
+    host: str,
+    *,
+    bursts: int = 4,
+    target_error_ns: int | None = None,
+    key_file: str | os.PathLike[str] | None = None,
+    timeout_s: float = 1.0,
+) -> PingResult:
+    """Ask another machine for its BOOTTIME, and bound how far it is ahead of this one's.
+
+    Args:
+        host: `ssh://[USER@]HOST[:PORT]`, which starts `tracetime serve --stdio` there; or
+            `ADDRESS:PORT`, where `tracetime serve --bind` replies over UDP.
+        bursts: how many, of 8 rounds each, 1 to 10,000.
+        target_error_ns: how wide the half of the bar may become until the next burst: it sets the
+            time between them, 10 ms to 60 s. None for 0.1 s.
+        key_file: the key that both sides have; see `tracetime serve`.
+        timeout_s: how long to wait for a reply.
+
+    Raises:
+        UsageError: no such host; a number out of range; a key that others may use.
+        SourceError: the other side cannot be reached.
+        NoBoundError: no reply came.
+    """
+    if not 1 <= bursts <= MOST_BURSTS:
+        raise UsageError(f"bursts is {bursts}: use 1 to {MOST_BURSTS:,}")
+    if target_error_ns is not None and target_error_ns < 1:
+        raise UsageError(f"target_error_ns is {target_error_ns}: it is above 0")
+    if not 0 < timeout_s <= _LONGEST_S:
+        raise UsageError(f"timeout_s is {timeout_s}: use up to {_LONGEST_S:g}")
+    key = None if key_file is None else read_key(key_file)
+    command = ssh_command(host)
+    if command is not None and key is not None:
+        raise UsageError("ssh needs no key of ours: leave the key out")
+    transport: Transport = UdpTransport(host) if command is None else PipeTransport(command)
+    with closing(transport):
+        pinging = Pinging(transport, key, timeout_s, _CONNECT_S if command else timeout_s)
+        found = pinging.run(bursts, target_error_ns)
+    if found is None:
+        raise NoBoundError(_no_reply(host, pinging.rounds.counts))
+    fastest = min(made.delay_ns for made in pinging.rounds.kept)
+    counts = pinging.rounds.counts
+    return PingResult(host, *found, fastest, len(pinging.rounds.kept), *counts)
+
+
+def _no_reply(host: str, counts: RoundCounts) -> str:
+    if counts.sent > counts.lost:
+        return f"no round with {host} says anything: its clock or this one runs back; try again"
+    return (
+        f"no reply from {host}: does `tracetime serve` run there, with the same key? "
+        f"Another way: {FORMS}"
+    )
+
+
+class Pinging:
+    """Bursts of rounds with one other side.
+
+    Args:
+        transport: to it.
+        key: that both sides have.
+        timeout_s, first_timeout_s: how long to wait for a reply, and for the first one.
+
+    Attributes:
+        rounds: with what became of all.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        key: bytes | None = None,
+        timeout_s: float = 1.0,
+        first_timeout_s: float = 1.0,
+        epoch: Epoch | None = None,
+    ) -> None:
+        self.rounds = Rounds(key)
+        self._transport = transport
+        self._timeout_s, self._first_timeout_s = timeout_s, first_timeout_s
+        self._epoch = Epoch() if epoch is None else epoch
+
+    def run(self, bursts: int, target_error_ns: int | None = None) -> Offset | None:
+        """Make bursts, and say what they bound when the last round ended; None where nothing."""
+        for k in range(bursts):
+            if k:
+                time.sleep(pause_s(self.rounds.kept, target_error_ns))
+            self.burst()
+        kept = self.rounds.kept
+        # Not now: a suspend may have followed that no reply has told of.
+        return estimate(kept, kept[-1].returned_ns) if kept else None
+
+    def burst(self) -> None:
+        """Make rounds one after the other, and keep the fastest."""
+        kept = self.rounds.kept
+        first = len(kept)
+        for k in range(BURST):
+            if not self._round() and k == 0:
+                break
+            if self.rounds.kept is not kept:
+                kept, first = self.rounds.kept, 0
+        self.rounds.end_burst(first)
+
+    def _round(self) -> bool:
+        """Make a round; returns whether there was a reply."""
+        timeout_s = self._timeout_s if self.rounds.kept else self._first_timeout_s
+        request = self.rounds.request()
+        made = self._transport.exchange(request, self.rounds.take, timeout_s)
+        if self._epoch.has_ended():
+            self.rounds.drop()
+        elif made is None:
+            self.rounds.lose()
+        else:
+            self.rounds.add(*made)
+        return made is not None
+
+
+def pause_s(rounds: Sequence[Round], target_error_ns: int | None) -> float:
+    """How long after the last of the rounds its bar is as wide as it may become."""
+    if not rounds or target_error_ns is None:
+        return _USUAL_S
+    wait_s = (target_error_ns - rounds[-1].delay_ns / 2) / _NS_PER_S
+    return min(_LONGEST_S, max(_SHORTEST_S, wait_s))

@@ -1,0 +1,149 @@
+"""The side that asks, without a socket: which reply belongs to which request, and what it says."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Final, NamedTuple
+
+from tracetime.hosts.messages import (
+    NONCE_BYTES,
+    REFERENCE_BYTES,
+    Reply,
+    read_reply,
+    write_request,
+)
+
+_LATEST_NS: Final = 1 << 60
+"""BOOTTIME of 36 years."""
+
+_TICKS_NS: Final = 4
+
+
+class Round(NamedTuple):
+    """A request and its reply; ns of BOOTTIME.
+
+    Attributes:
+        sent_ns, returned_ns: of this machine.
+        received_ns, replied_ns: of the other one.
+    """
+
+    sent_ns: int
+    received_ns: int
+    replied_ns: int
+    returned_ns: int
+
+    @property
+    def delay_ns(self) -> int:
+        """How long it was on its way, there and back."""
+        return self.returned_ns - self.sent_ns - (self.replied_ns - self.received_ns)
+
+
+class RoundCounts(NamedTuple):
+    """What became of the requests, and of what came in.
+
+    Attributes:
+        sent: requests.
+        lost: requests without a reply in time.
+        ignored: what came in and is no reply to the request that waits for one: an earlier one's,
+            a second one, not signed with the key.
+        void: rounds whose readings cannot be, or that a suspend came between.
+        restarts: how often all rounds before were dropped: the other side, or this machine, was
+            suspended, or started again.
+    """
+
+    sent: int = 0
+    lost: int = 0
+    ignored: int = 0
+    void: int = 0
+    restarts: int = 0
+
+
+class Rounds:
+    """The rounds with one other side, one request at a time.
+
+    Args:
+        key: that both sides have.
+
+    Attributes:
+        kept: the rounds of the last epoch, in the order in which they were sent.
+    """
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self._key = key
+        self._waiting: bytes | None = None
+        self._epoch: bytes | None = None
+        self._places: dict[bytes, int] = {}
+        self.kept: list[Round] = []
+        self.counts = RoundCounts()
+
+    def request(self) -> bytes:
+        """Return the next request; whatever comes for the one before is ignored from now on."""
+        self._waiting = secrets.token_bytes(NONCE_BYTES)
+        self._count("sent")
+        return write_request(self._waiting, self._key)
+
+    def take(self, data: bytes) -> Reply | None:
+        """Return the reply that is waited for, once; None for anything else."""
+        reply = read_reply(data, self._key)
+        if reply is None or reply.nonce != self._waiting:
+            self._count("ignored")
+            return None
+        self._waiting = None
+        return reply
+
+    def end_burst(self, first: int) -> None:
+        """Keep only the fastest round of those from the `first` on."""
+        self.kept[first:] = sorted(self.kept[first:], key=lambda made: made.delay_ns)[:1]
+        self._places = {}
+
+    def lose(self) -> None:
+        """The request had no reply in time."""
+        self._waiting = None
+        self._count("lost")
+
+    def add(self, reply: Reply, sent_ns: int, returned_ns: int) -> None:
+        """Keep the round of a reply that `take` returned."""
+        if reply.epoch != self._epoch:
+            if self._epoch is not None:
+                self.restart()
+            self._epoch = reply.epoch
+        self._refine(reply)
+        made = Round(sent_ns, reply.received_ns, reply.replied_ns, returned_ns)
+        if not _can_be(made):
+            self._count("void")
+            return
+        self._places = {reply.nonce[:REFERENCE_BYTES]: len(self.kept)}
+        self.kept.append(made)
+
+    def drop(self) -> None:
+        """Forget the round and those before: this machine was suspended meanwhile."""
+        self._count("void")
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the rounds so far: they are of another epoch."""
+        self._count("restarts")
+        self._places = {}
+        self.kept = []
+
+    def _refine(self, reply: Reply) -> None:
+        """Take from a reply when the one before it left."""
+        place = self._places.get(reply.before)
+        if place is None:
+            return
+        better = self.kept[place]._replace(replied_ns=reply.before_replied_ns)
+        if reply.before_replied_ns >= self.kept[place].replied_ns and _can_be(better):
+            self.kept[place] = better
+
+    def _count(self, what: str) -> None:
+        self.counts = self.counts._replace(**{what: getattr(self.counts, what) + 1})
+
+
+def _can_be(made: Round) -> bool:
+    """Whether neither clock runs back, and the other side kept it no longer than it took.
+
+    The rates of two clocks may differ by a thousandth.
+    """
+    away, kept = made.returned_ns - made.sent_ns, made.replied_ns - made.received_ns
+    in_range = all(0 <= ns < _LATEST_NS for ns in made)
+    return in_range and away >= 0 and 0 <= kept <= away + away // 999 + _TICKS_NS

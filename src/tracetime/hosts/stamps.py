@@ -1,0 +1,148 @@
+"""When datagrams left and came in, by the kernel: SO_TIMESTAMPING, software stamps.
+
+See Linux's Documentation/networking/timestamping.rst. The stamps are of REALTIME. What it is behind
+BOOTTIME never changes but where REALTIME is set, so that readings of both, one between two of the
+other, make a stamp one of BOOTTIME within two bounds. A stamp says when a datagram left at the
+earliest, and came in at the latest; where REALTIME may have been set meanwhile, the caller's own
+readings of BOOTTIME say so instead.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from tracetime.errors import SourceError
+from tracetime.hosts.epochs import Bracket, bracket
+from tracetime.hosts.real_steps import RealtimeSteps
+
+_SO_TIMESTAMPING: Final = 37
+_TX_SOFTWARE, _RX_SOFTWARE, _SOFTWARE, _OPT_ID, _OPT_TSONLY = (
+    1 << 1,
+    1 << 3,
+    1 << 4,
+    1 << 7,
+    1 << 11,
+)
+_ASKED: Final = _TX_SOFTWARE | _RX_SOFTWARE | _SOFTWARE | _OPT_ID | _OPT_TSONLY
+_STAMPS: Final = struct.Struct("@llllll")
+_ERROR: Final = struct.Struct("@IBBBBII")
+_FROM_TIMESTAMPING: Final = 4
+_RECEIVED_ERRORS: Final = ((socket.IPPROTO_IP, 11), (socket.IPPROTO_IPV6, 25))
+_ANCILLARY: Final = 512
+_ROUNDING_NS: Final = 2
+
+Ancillary = Iterable[tuple[int, int, bytes]]
+
+
+class KernelClock(NamedTuple):
+    """Reads what stamps need: how far BOOTTIME is ahead of REALTIME, and whether that was set."""
+
+    ahead: Callable[[], Bracket]
+    was_set: Callable[[], bool]
+
+
+class StampedTimes:
+    """Makes readings of BOOTTIME of stamps.
+
+    Args:
+        clock: of this machine.
+    """
+
+    def __init__(self, clock: KernelClock) -> None:
+        self._clock = clock
+        self._since_ns, self._low, self._high = clock.ahead()
+
+    def update(self) -> None:
+        """Read the clocks: call it after a stamp was read, and before it is used."""
+        now = self._clock.ahead()
+        low, high = max(self._low, now.low_ns), min(self._high, now.high_ns)
+        if self._clock.was_set() or low > high:
+            self._since_ns, self._low, self._high = self._clock.ahead()
+        else:
+            self._low, self._high = low, high
+
+    def bounds(self, stamp_ns: int) -> tuple[int, int] | None:
+        """BOOTTIME at a stamp, at the earliest and the latest; None where that is not known."""
+        low, high = stamp_ns + self._low - _ROUNDING_NS, stamp_ns + self._high + _ROUNDING_NS
+        return (low, high) if low >= self._since_ns else None
+
+    def came_in(self, stamp_ns: int | None, read_ns: int) -> int:
+        """BOOTTIME when a datagram had surely come in that was read before `read_ns`."""
+        bounds = None if stamp_ns is None else self.bounds(stamp_ns)
+        return read_ns if bounds is None or bounds[0] > read_ns else min(bounds[1], read_ns)
+
+    def left(self, stamp_ns: int | None, written_ns: int, until_ns: int) -> int:
+        """BOOTTIME when a datagram had surely not left that was written after `written_ns`.
+
+        until_ns: BOOTTIME when it had left.
+        """
+        bounds = None if stamp_ns is None else self.bounds(stamp_ns)
+        if bounds is None or not written_ns <= bounds[1] or bounds[0] > until_ns:
+            return written_ns
+        return max(bounds[0], written_ns)
+
+
+class StampedSocket:
+    """A datagram socket whose kernel stamps what leaves and comes in, where it can.
+
+    Attributes:
+        times: None where it cannot.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+        self.times: StampedTimes | None = None
+        self._steps: RealtimeSteps | None = None
+        try:
+            steps = self._steps = RealtimeSteps()
+            sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPING, _ASKED)
+        except (OSError, SourceError):
+            return
+        clock = KernelClock(lambda: bracket(time.CLOCK_REALTIME), steps.seen)
+        self.times = StampedTimes(clock)
+
+    def receive(self, most: int) -> tuple[bytes, int | None, tuple[object, ...]]:
+        """Wait for a datagram: its first `most` bytes, its stamp, and who sent it."""
+        data, ancillary, _, source = self.socket.recvmsg(most, _ANCILLARY)
+        return data, _stamp(ancillary), source
+
+    def departures(self) -> list[tuple[int, int]]:
+        """The stamps of datagrams that left: which, counted from 0 modulo 2^32, and the stamp."""
+        found: list[tuple[int, int]] = []
+        while self.times is not None:
+            try:
+                _, ancillary, _, _ = self.socket.recvmsg(
+                    0, _ANCILLARY, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT
+                )
+            except OSError:
+                break
+            number, stamp = _number(ancillary), _stamp(ancillary)
+            if number is not None and stamp is not None:
+                found.append((number, stamp))
+        return found
+
+    def close(self) -> None:
+        """Close the socket."""
+        self.socket.close()
+        if self._steps is not None:
+            self._steps.close()
+
+
+def _stamp(ancillary: Ancillary) -> int | None:
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPING) and len(data) >= _STAMPS.size:
+            seconds, ns = _STAMPS.unpack_from(data)[:2]
+            return int(seconds * 1_000_000_000 + ns) or None
+    return None
+
+
+def _number(ancillary: Ancillary) -> int | None:
+    for level, kind, data in ancillary:
+        if (level, kind) in _RECEIVED_ERRORS and len(data) >= _ERROR.size:
+            fields = _ERROR.unpack_from(data)
+            return int(fields[-1]) if fields[1] == _FROM_TIMESTAMPING else None
+    return None

@@ -1,0 +1,187 @@
+"""How a request gets to the other side, and its reply back: over UDP, and over ssh's pipes."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from tracetime.errors import SourceError
+from tracetime.hosts.addresses import resolve
+from tracetime.hosts.epochs import boottime_ns
+from tracetime.hosts.messages import LENGTH, Reply
+from tracetime.hosts.stamps import StampedSocket
+
+
+class Exchanged(NamedTuple):
+    """A reply, and BOOTTIME before its request left and after it came in."""
+
+    reply: Reply
+    sent_ns: int
+    returned_ns: int
+
+
+class Transport(Protocol):
+    """Carries requests to one other side."""
+
+    def exchange(
+        self, request: bytes, take: Callable[[bytes], Reply | None], timeout_s: float
+    ) -> Exchanged | None:
+        """Send a request and wait for what `take` says is its reply; None where none comes."""
+
+    def close(self) -> None:
+        """End the connection."""
+
+
+class UdpTransport:
+    """To `ADDRESS:PORT`, with the kernel's stamps where it has them.
+
+    Raises:
+        UsageError: no such address.
+        SourceError: it cannot be reached.
+    """
+
+    def __init__(self, address: str) -> None:
+        family, place = resolve(address)
+        sock = socket.socket(family, socket.SOCK_DGRAM)
+        try:
+            # Only what comes from there comes in.
+            sock.connect(place)
+        except OSError as error:
+            sock.close()
+            raise SourceError(f"cannot reach {address}: {error.strerror or error}") from error
+        sock.setblocking(False)
+        self._socket = StampedSocket(sock)
+        self._sent = 0
+
+    def exchange(
+        self, request: bytes, take: Callable[[bytes], Reply | None], timeout_s: float
+    ) -> Exchanged | None:
+        times = self._socket.times
+        if times is not None:
+            times.update()
+        self._socket.departures()
+        end = time.monotonic() + timeout_s
+        written_ns = boottime_ns()
+        try:
+            self._socket.socket.send(request)
+        except OSError:
+            # A reply before, that nobody took: the other side is not there, or not yet.
+            time.sleep(min(timeout_s, 0.05))
+            return None
+        number, self._sent = self._sent, (self._sent + 1) & 0xFFFF_FFFF
+        departures = self._socket.departures()
+        while True:
+            came = self._next(end, departures)
+            if came is None:
+                return None
+            data, stamp, read_ns = came
+            reply = take(data)
+            if reply is not None:
+                break
+        if times is None:
+            return Exchanged(reply, written_ns, read_ns)
+        departures += self._socket.departures()
+        times.update()
+        left = next((ns for one, ns in departures if one == number), None)
+        returned_ns = times.came_in(stamp, read_ns)
+        return Exchanged(reply, times.left(left, written_ns, returned_ns), returned_ns)
+
+    def _next(
+        self, end: float, departures: list[tuple[int, int]]
+    ) -> tuple[bytes, int | None, int] | None:
+        """Wait for a datagram: it, its stamp, BOOTTIME after; None where none comes in time."""
+        poll = select.poll()
+        poll.register(self._socket.socket, select.POLLIN)
+        while (left_s := end - time.monotonic()) > 0:
+            # Stamps of what left wake it, too.
+            poll.poll(left_s * 1000 + 1)
+            try:
+                data, stamp, _ = self._socket.receive(LENGTH + 1)
+            except BlockingIOError:
+                departures += self._socket.departures()
+            except OSError:
+                return None
+            else:
+                return data, stamp, boottime_ns()
+        return None
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class PipeTransport:
+    """To a process that runs `tracetime serve --stdio`, here or over ssh.
+
+    Args:
+        command: what starts it.
+
+    Raises:
+        SourceError: there is no such program.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            )
+        except OSError as error:
+            raise SourceError(f"cannot start {command[0]}: {error.strerror or error}") from error
+        self._command = command[0]
+
+    def exchange(
+        self, request: bytes, take: Callable[[bytes], Reply | None], timeout_s: float
+    ) -> Exchanged | None:
+        assert self._process.stdin is not None
+        end = time.monotonic() + timeout_s
+        sent_ns = boottime_ns()
+        try:
+            self._process.stdin.write(request)
+        except OSError as error:
+            raise self._ended() from error
+        while (data := self._read(end)) is not None:
+            returned_ns = boottime_ns()
+            reply = take(data)
+            if reply is not None:
+                return Exchanged(reply, sent_ns, returned_ns)
+            if data[:4] != request[:4]:
+                raise SourceError(
+                    f"{self._command} printed something else than replies: `tracetime serve "
+                    "--stdio` has to run there, and no shell may print anything before it"
+                )
+        return None
+
+    def _read(self, end: float) -> bytes | None:
+        assert self._process.stdout is not None
+        data, file = b"", self._process.stdout.fileno()
+        while len(data) < LENGTH:
+            left_s = end - time.monotonic()
+            if left_s <= 0 or not select.select([file], [], [], left_s)[0]:
+                if data:
+                    raise SourceError(f"{self._command} stopped within a reply: try again")
+                return None
+            more = os.read(file, LENGTH - len(data))
+            if not more:
+                raise self._ended()
+            data += more
+        return data
+
+    def _ended(self) -> SourceError:
+        return SourceError(
+            f"{self._command} ended: does `tracetime serve --stdio` run on the other side?"
+        )
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        try:
+            self._process.wait(1)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

@@ -1,0 +1,77 @@
+"""`tracetime ping` and `tracetime serve`: what they print, and how they end."""
+
+import json
+import threading
+
+import pytest
+
+from tools.json_schemas import SHAPES
+from tracetime.hosts.servers import UdpServer
+
+pytest_plugins = ["cli"]
+
+
+@pytest.fixture
+def address():
+    """Where this process replies."""
+    server = UdpServer("127.0.0.1:0")
+
+    def serve():
+        try:
+            server.serve()
+        except (OSError, ValueError):
+            return  # It was closed.
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    return server.address
+
+
+def test_ping_prints_the_bounds_of_the_offset(tracetime, address):
+    code, text, err = tracetime("ping", address, "--bursts", 1)
+    assert (code, err) == (0, "")
+    *lines, said = text.splitlines()
+    names, values, units = zip(*(line.split() for line in lines), strict=True)
+    assert names == ("earliest", "estimate", "latest")
+    assert set(units) == {"ns"}
+    earliest, estimate, latest = (int(value.replace(",", "")) for value in values)
+    assert earliest <= estimate <= latest
+    assert earliest <= 0 <= latest
+    assert said.startswith(f"BOOTTIME of {address} is ahead by the estimate, within ")
+
+
+def test_ping_as_json(tracetime, address):
+    code, text, err = tracetime("ping", address, "--json", "--bursts", 2, "--target-error", "1s")
+    assert (code, err) == (0, "")
+    found = json.loads(text)
+    assert list(found) == list(SHAPES["ping"]["properties"])
+    assert found["earliest_ns"] <= 0 <= found["latest_ns"]
+    assert (found["host"], found["rounds"], found["sent"]) == (address, 2, 16)
+
+
+def test_a_bar_wider_than_was_wanted_ends_with_1(tracetime, address):
+    assert tracetime("ping", address, "--bursts", 1, "--target-error", "1ns")[0] == 1
+
+
+def test_no_reply_ends_with_1(tracetime):
+    code, text, err = tracetime("ping", "127.0.0.1:1", "--bursts", 1, "--timeout", "10ms")
+    assert (code, text) == (1, "")
+    assert err.startswith("tracetime: error: no reply from 127.0.0.1:1: does `tracetime serve` run")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("ping", "worker7"), "ssh://worker7"),
+        (("ping", "ssh://-v"), "is no ssh://"),
+        (("serve",), "give --bind ADDRESS:PORT, or --stdio"),
+        (("serve", "--stdio", "--bind", "127.0.0.1:0"), "give --bind ADDRESS:PORT, or --stdio"),
+        (("serve", "--stdio", "--key-file", "key"), "--stdio takes no key"),
+        (("serve", "--bind", "0.0.0.0:0"), "give --key-file"),
+        (("serve", "--bind", "127.0.0.1:0", "--key-file", "none"), "No such file"),
+    ],
+)
+def test_wrong_usage_ends_with_2(tracetime, words, says):
+    code, _, err = tracetime(*words)
+    assert code == 2
+    assert says in err

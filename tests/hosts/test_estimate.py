@@ -1,0 +1,151 @@
+"""The offset's bar holds the truth, whatever the delays are, of a machine whose clock drifts."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracetime.hosts.epochs import Bracket, Epoch
+from tracetime.hosts.estimate import estimate
+from tracetime.hosts.messages import read_reply
+from tracetime.hosts.ping import BURST, Pinging, pause_s
+from tracetime.hosts.responder import Responder
+from tracetime.hosts.rounds import Round
+from tracetime.hosts.transports import Exchanged
+
+US = 1_000
+MS = 1_000_000
+S = 1_000_000_000
+DRIFT = 0.001502
+START = 1000 * S
+
+
+def steady():
+    return Bracket(0, -100, 100)
+
+
+class Network:
+    """Another machine whose BOOTTIME drifts, over delays that a function gives; no real time."""
+
+    def __init__(self, offset_ns, drift_ppm, delay, suspended=steady):
+        self.now, self.delay = START, delay
+        self.offset_ns, self.drift_ppm = offset_ns, drift_ppm
+        self.responder = Responder(epoch=Epoch(suspended))
+
+    def there(self):
+        return self.now + self.offset_ns + round((self.now - START) * self.drift_ppm / 1e6)
+
+    def truth(self):
+        return self.there() - self.now
+
+    def exchange(self, request, take, timeout_s):
+        sent = self.now
+        self.now += self.delay()
+        nonce = self.responder.take(request, "client", self.there())
+        received = self.there()
+        self.now += 3000
+        data = self.responder.reply(nonce, received, self.there(), None)
+        self.now += self.delay()
+        if data is None or read_reply(data) is None:
+            return None
+        return Exchanged(take(data), sent, self.now)
+
+    def close(self):
+        pass
+
+
+def pinged(network, bursts, pause_ns, epoch=None):
+    pinging = Pinging(network, epoch=epoch or Epoch(steady))
+    for _ in range(bursts):
+        pinging.burst()
+        network.now += pause_ns
+    return pinging
+
+
+delays = st.sampled_from((0, 1, 500, 20 * US, 300 * US, 5 * MS, 80 * MS))
+
+
+@given(
+    st.integers(-(10**11), 10**15),
+    st.floats(-480, 480),
+    st.lists(st.tuples(delays, st.integers(0, 50 * US)), min_size=2, max_size=20),
+    st.integers(1, 6),
+    st.sampled_from((0, 10 * MS, S, 60 * S)),
+)
+def test_the_bar_holds_the_truth(offset_ns, drift_ppm, waits, bursts, pause_ns):
+    random = Random(len(waits))
+
+    def delay():
+        least, more = random.choice(waits)
+        return least + more
+
+    network = Network(offset_ns, drift_ppm, delay)
+    pinging = pinged(network, bursts, pause_ns)
+    assert len(pinging.rounds.kept) == bursts
+    found = estimate(pinging.rounds.kept, network.now)
+    assert found.earliest_ns <= network.truth() <= found.latest_ns
+    assert found.earliest_ns <= found.offset_ns <= found.latest_ns
+
+
+@pytest.mark.parametrize("pause_ns", [10 * MS, S, 60 * S])
+def test_the_bar_is_half_the_delay_and_the_drift_since(pause_ns):
+    network = Network(5 * S, 100, lambda: 20 * US)
+    rounds = pinged(network, 3, pause_ns).rounds.kept
+    found = estimate(rounds, network.now)
+    since_ns = network.now - rounds[-1].sent_ns
+    half = (found.latest_ns - found.earliest_ns) / 2
+    assert 20 * US <= half <= 20 * US + since_ns * DRIFT + 10
+
+
+def test_an_asymmetric_delay_is_within_the_bar():
+    waits = iter([MS, 0] * BURST)
+    network = Network(7 * S, 0, lambda: next(waits))
+    found = estimate(pinged(network, 1, 0).rounds.kept, network.now)
+    assert found.earliest_ns <= network.truth() <= found.latest_ns
+    # A round's middle is off by half the delay.
+    assert abs(found.offset_ns - network.truth()) >= 400 * US
+
+
+def test_a_suspend_there_ends_what_was_known():
+    """BOOTTIME went on by less than it took: the rounds before would deny what is true now."""
+    ahead = [0]
+    network = Network(5 * S, 0, lambda: MS, lambda: Bracket(0, ahead[0] - 100, ahead[0] + 100))
+    pinging = pinged(network, 2, 10 * MS)
+    network.offset_ns -= 900 * US
+    ahead[0] = 10 * S
+    # The first request is left without a reply: it may have come in before.
+    pinging.burst()
+    assert (pinging.rounds.counts.lost, pinging.rounds.counts.restarts) == (1, 0)
+    pinging.burst()
+    assert pinging.rounds.counts.restarts == 1
+    assert len(pinging.rounds.kept) == 1
+    found = estimate(pinging.rounds.kept, network.now)
+    assert found.earliest_ns <= network.truth() <= found.latest_ns
+
+
+def test_a_suspend_here_ends_what_was_known():
+    ahead = [0]
+    network = Network(5 * S, 0, lambda: MS)
+    pinging = pinged(network, 2, 10 * MS, Epoch(lambda: Bracket(0, ahead[0], ahead[0] + 100)))
+    network.offset_ns += 900 * US
+    ahead[0] = 10 * S
+    pinging.burst()
+    assert (pinging.rounds.counts.void, pinging.rounds.counts.restarts) == (1, 1)
+    found = estimate(pinging.rounds.kept, network.now)
+    assert len(pinging.rounds.kept) == 1
+    assert found.earliest_ns <= network.truth() <= found.latest_ns
+
+
+def test_without_rounds_nothing_is_known():
+    assert estimate([], 5) is None
+
+
+@pytest.mark.parametrize(
+    ("target_ns", "pause"),
+    [(None, 0.1), (10 * US, 0.01), (170 * US, 0.1), (S, 60.0), (1, 0.01)],
+)
+def test_the_time_between_bursts_follows_the_bar_that_is_wanted(target_ns, pause):
+    rounds = [Round(0, 0, 0, 40 * US)]
+    assert pause_s(rounds, target_ns) == pytest.approx(pause)
+    assert pause_s([], target_ns) == 0.1

@@ -1,0 +1,249 @@
+"""Real servers: over UDP on loopback, and over the pipes of a process."""
+
+import io
+import os
+import re
+import secrets
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tracetime.errors import NoBoundError, SourceError, UsageError
+from tracetime.hosts.addresses import resolve, ssh_command
+from tracetime.hosts.messages import LENGTH, read_reply, write_request
+from tracetime.hosts.ping import Pinging, ping
+from tracetime.hosts.servers import UdpServer, serve_pipes
+from tracetime.hosts.transports import PipeTransport, UdpTransport
+
+NONCE = bytes(range(16))
+BINDS = ["127.0.0.1:0", "[::1]:0"] if Path("/proc/net/if_inet6").exists() else ["127.0.0.1:0"]
+MS = 1_000_000
+
+
+@pytest.fixture
+def key_file(tmp_path):
+    path = tmp_path / "ping.key"
+    path.write_bytes(secrets.token_hex(16).encode())
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def serving(monkeypatch):
+    """Starts `tracetime serve` with options; returns its address and the process."""
+    processes = []
+
+    def start(*options, bind="127.0.0.1:0"):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tracetime", "serve", "--bind", bind, *map(str, options)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
+        said = process.stderr.readline()
+        return re.match(r"replying on (\S+);", said)[1], process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def ask(address, data, wait_s=0.2):
+    """Send datagrams; return what comes back until it is quiet."""
+    family, place = resolve(address)
+    with socket.socket(family, socket.SOCK_DGRAM) as sock:
+        sock.connect(place)
+        sock.settimeout(wait_s)
+        for one in data:
+            sock.send(one)
+        found = []
+        try:
+            while True:
+                found.append(sock.recv(4096))
+        except TimeoutError:
+            return found
+
+
+@pytest.mark.parametrize("bind", BINDS)
+def test_this_machine_is_not_ahead_of_itself(serving, bind):
+    address, _ = serving(bind=bind)
+    found = ping(address, bursts=2)
+    assert found.earliest_ns <= 0 <= found.latest_ns
+    assert abs(found.offset_ns) <= found.half_width_ns < 100 * MS
+    assert (found.host, found.rounds, found.sent) == (address, 2, 16)
+    assert (found.restarts, found.void) == (0, 0)
+
+
+def test_with_a_key_both_sides_need_it(serving, key_file, tmp_path):
+    address, process = serving("--key-file", key_file)
+    found = ping(address, bursts=1, key_file=key_file)
+    assert found.earliest_ns <= 0 <= found.latest_ns
+    other = tmp_path / "other"
+    other.write_bytes(b"another key of sixteen bytes")
+    other.chmod(0o600)
+    for wrong in (None, other):
+        with pytest.raises(NoBoundError, match="with the same key"):
+            ping(address, bursts=1, key_file=wrong, timeout_s=0.1)
+    process.send_signal(signal.SIGTERM)
+    assert process.stderr.read().startswith("8 replied, 2 malformed")
+
+
+def test_who_is_not_there_does_not_reply():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
+        with pytest.raises(NoBoundError, match="no reply"):
+            ping(f"127.0.0.1:{port}", bursts=1, timeout_s=0.05)
+    with pytest.raises(NoBoundError, match="no reply"):
+        ping(f"127.0.0.1:{port}", bursts=2, timeout_s=0.05)
+
+
+def test_replies_are_no_longer_than_requests_and_of_the_rate_that_is_given(serving):
+    address, _ = serving("--per-second", 5)
+    found = ask(address, [write_request(secrets.token_bytes(16)) for _ in range(40)])
+    assert 5 <= len(found) <= 8
+    assert {len(one) for one in found} == {LENGTH}
+
+
+def test_datagrams_that_are_no_requests_get_nothing(serving):
+    address, process = serving()
+    random = Random(2)
+    bad = [random.randbytes(random.randrange(200)) for _ in range(300)]
+    bad += [write_request(NONCE)[:k] for k in range(LENGTH)]
+    bad += [write_request(NONCE) + b"\0"]
+    for k in range(0, len(bad), 40):  # So many fit in the buffer of a socket.
+        assert ask(address, bad[k : k + 40], wait_s=0.05) == []
+    good = ask(address, [write_request(NONCE)])
+    assert [read_reply(one).nonce for one in good] == [NONCE]
+    process.send_signal(signal.SIGINT)
+    assert "1 replied, 381 malformed" in process.stderr.read()
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0"])
+def test_other_machines_need_a_key(address):
+    with pytest.raises(UsageError, match="give --key-file"):
+        UdpServer(address)
+
+
+def test_a_port_in_use_is_refused(serving):
+    address, _ = serving()
+    with pytest.raises(UsageError, match="in use"):
+        UdpServer(address)
+
+
+@pytest.mark.parametrize(
+    "address", ["", "here", "127.0.0.1", ":80", "127.0.0.1:x", "127.0.0.1:65536", "::1:80", "a/b:1"]
+)
+def test_what_is_no_address_is_refused(address):
+    with pytest.raises(UsageError, match="is no ADDRESS:PORT"):
+        resolve(address)
+
+
+@pytest.mark.parametrize(
+    ("host", "more"),
+    [
+        ("ssh://worker7", ["--", "worker7"]),
+        ("ssh://me@worker7.example:2222", ["-p", "2222", "--", "me@worker7.example"]),
+        ("ssh://[fe80::1%eth0]/", ["--", "fe80::1%eth0"]),
+    ],
+)
+def test_ssh_starts_the_other_side(host, more):
+    assert ssh_command(host) == ["ssh", "-T", *more, "tracetime", "serve", "--stdio"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["ssh://", "ssh://-oProxyCommand=x", "ssh://-v", "ssh://a b", "ssh://a:70000", "ssh://a;b"],
+)
+def test_what_ssh_would_take_for_something_else_is_refused(host):
+    with pytest.raises(UsageError, match="is no ssh://"):
+        ssh_command(host)
+
+
+def test_over_pipes_this_machine_is_not_ahead_of_itself(tmp_path, monkeypatch):
+    """With an `ssh` that runs the command here."""
+    ssh = tmp_path / "ssh"
+    ssh.write_text(
+        f'#!/bin/sh\nwhile [ "$1" != tracetime ]; do shift; done; shift\n'
+        f'exec {sys.executable} -m tracetime "$@"\n'
+    )
+    ssh.chmod(ssh.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = ping("ssh://worker7", bursts=2)
+    assert found.earliest_ns <= 0 <= found.latest_ns
+    assert (found.rounds, found.lost) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["sh", "-c", "echo Welcome; yes | head -c 500; cat"], "printed something else"),
+        (["sh", "-c", "head -c 10 /dev/zero; sleep 5"], "stopped within a reply"),
+        (["true"], "ended: does"),
+    ],
+)
+def test_another_program_at_the_other_end_is_told(command, says):
+    transport = PipeTransport(command)
+    try:
+        with pytest.raises(SourceError, match=says):
+            Pinging(transport, timeout_s=0.2, first_timeout_s=0.5).burst()
+    finally:
+        transport.close()
+
+
+def test_no_such_program():
+    with pytest.raises(SourceError, match="cannot start no-such-program"):
+        PipeTransport(["no-such-program"])
+
+
+def test_pipes_end_where_something_else_comes_in():
+    replies = io.BytesIO()
+    requests = write_request(NONCE) + b"something else" + write_request(NONCE)
+    responder = serve_pipes(io.BytesIO(requests), replies)
+    assert (responder.counts.replied, responder.counts.malformed) == (1, 1)
+    assert read_reply(replies.getvalue()).nonce == NONCE
+
+
+def test_without_stamps_of_the_kernel_the_bar_holds_too(monkeypatch):
+    monkeypatch.setattr("tracetime.hosts.stamps._SO_TIMESTAMPING", -1)
+    server = UdpServer("127.0.0.1:0")
+    thread = threading.Thread(target=lambda: [server.serve_one() for _ in range(8)], daemon=True)
+    thread.start()
+    transport = UdpTransport(server.address)
+    try:
+        assert transport._socket.times is None
+        found = Pinging(transport).run(1)
+        assert found.earliest_ns <= 0 <= found.latest_ns
+    finally:
+        thread.join(5)
+        transport.close()
+        server.close()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"bursts": 0},
+        {"bursts": 10_001},
+        {"target_error_ns": 0},
+        {"timeout_s": 0},
+        {"timeout_s": 61},
+    ],
+)
+def test_numbers_out_of_range_are_refused(given):
+    with pytest.raises(UsageError, match=next(iter(given))):
+        ping("127.0.0.1:9", **given)
+
+
+def test_ssh_takes_no_key(key_file):
+    with pytest.raises(UsageError, match="leave the key out"):
+        ping("ssh://worker7", key_file=key_file)
