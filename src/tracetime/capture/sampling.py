@@ -59,7 +59,7 @@ class Sampler:
 
     Args:
         clocks: which: names (`MONOTONIC`, `TAI`, `TSC`, `vulkan:0`, `vulkan` for all devices,
-            `host` for all else), numbers, ClockIds; None for all of this machine.
+            `ptp.0`, `ptp`, `host` for all else), numbers, ClockIds; None for all of this machine.
         reference: the clock that brackets the others; None for MONOTONIC_RAW. It is sampled too,
             and so is the host clock that a device needs.
         tries: brackets per clock of which the narrowest is kept, 1 to 1000.

@@ -12,6 +12,7 @@ TSC: Final = "dev.tracetime.tsc"
 QPC: Final = "dev.tracetime.qpc"
 UPTIME_RAW: Final = "dev.tracetime.uptime_raw"
 VULKAN: Final = "dev.tracetime.vulkan"
+PTP: Final = "dev.tracetime.ptp"
 
 SHORT_NAMES: Final = {"TAI": TAI, "TSC": TSC, "QPC": QPC, "UPTIME_RAW": UPTIME_RAW}
 """What callers may call them on this machine."""
