@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from tools.json_schemas import SHAPES
+from tracetime import ClockId, open_trace
 from tracetime.hosts.servers import UdpServer
 
 pytest_plugins = ["cli"]
@@ -47,6 +48,14 @@ def test_ping_as_json(tracetime, address):
     assert list(found) == list(SHAPES["ping"]["properties"])
     assert found["earliest_ns"] <= 0 <= found["latest_ns"]
     assert (found["host"], found["rounds"], found["sent"]) == (address, 2, 16)
+
+
+def test_ping_writes_a_trace_that_ties_the_two(tracetime, address, tmp_path):
+    path = tmp_path / "ping.pftrace"
+    assert tracetime("ping", address, "--bursts", 3, "-o", path)[0] == 0
+    with open_trace(path) as trace:
+        here, there = ClockId(6), ClockId(6, machine=1)
+        assert {info.clock for info in trace.clocks.clocks()} >= {here, there}
 
 
 def test_a_bar_wider_than_was_wanted_ends_with_1(tracetime, address):

@@ -5,63 +5,14 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulated_network import MS, US, Network, S, pinged
 
 from tracetime.hosts.epochs import Bracket, Epoch
 from tracetime.hosts.estimate import estimate
-from tracetime.hosts.messages import read_reply
-from tracetime.hosts.ping import BURST, Pinging, pause_s
-from tracetime.hosts.responder import Responder
+from tracetime.hosts.ping import BURST, pause_s
 from tracetime.hosts.rounds import Round
-from tracetime.hosts.transports import Exchanged
 
-US = 1_000
-MS = 1_000_000
-S = 1_000_000_000
 DRIFT = 0.001502
-START = 1000 * S
-
-
-def steady():
-    return Bracket(0, -100, 100)
-
-
-class Network:
-    """Another machine whose BOOTTIME drifts, over delays that a function gives; no real time."""
-
-    def __init__(self, offset_ns, drift_ppm, delay, suspended=steady):
-        self.now, self.delay = START, delay
-        self.offset_ns, self.drift_ppm = offset_ns, drift_ppm
-        self.responder = Responder(epoch=Epoch(suspended))
-
-    def there(self):
-        return self.now + self.offset_ns + round((self.now - START) * self.drift_ppm / 1e6)
-
-    def truth(self):
-        return self.there() - self.now
-
-    def exchange(self, request, take, timeout_s):
-        sent = self.now
-        self.now += self.delay()
-        nonce = self.responder.take(request, "client", self.there())
-        received = self.there()
-        self.now += 3000
-        data = self.responder.reply(nonce, received, self.there(), None)
-        self.now += self.delay()
-        if data is None or read_reply(data) is None:
-            return None
-        return Exchanged(take(data), sent, self.now)
-
-    def close(self):
-        pass
-
-
-def pinged(network, bursts, pause_ns, epoch=None):
-    pinging = Pinging(network, epoch=epoch or Epoch(steady))
-    for _ in range(bursts):
-        pinging.burst()
-        network.now += pause_ns
-    return pinging
-
 
 delays = st.sampled_from((0, 1, 500, 20 * US, 300 * US, 5 * MS, 80 * MS))
 

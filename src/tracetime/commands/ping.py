@@ -8,7 +8,7 @@ import click
 
 from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.options import Seconds, json_option, time_option
-from tracetime.commands.output import result_option
+from tracetime.commands.output import output_option
 from tracetime.commands.show import print_json
 from tracetime.commands.terminal import echo
 from tracetime.text import count, duration
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="How long to wait for a reply: 500ms, or seconds.",
 )
-@result_option
+@output_option("A Perfetto trace to write: it ties the two machines' clocks.")
 @json_option
 def command(
     host: str,
@@ -49,6 +49,7 @@ def command(
     target_error: int | None,
     key_file: str | None,
     timeout: float,
+    out: str | None,
     as_json: bool,
 ) -> int:
     """Print how far another machine's BOOTTIME is ahead of this one's, within bounds.
@@ -61,12 +62,18 @@ def command(
     Examples:
       tracetime ping ssh://worker7
       tracetime ping 192.0.2.7:9010 --key-file ping.key --target-error 50us
+      tracetime ping ssh://worker7 --bursts 600 -o worker7.pftrace
       tracetime ping ssh://worker7 --json | jq .half_width_ns
     """
     from tracetime.hosts.ping import ping
 
     found = ping(
-        host, bursts=bursts, target_error_ns=target_error, key_file=key_file, timeout_s=timeout
+        host,
+        bursts=bursts,
+        target_error_ns=target_error,
+        key_file=key_file,
+        timeout_s=timeout,
+        output=out,
     )
     if as_json:
         print_json(_facts(found))

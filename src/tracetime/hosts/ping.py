@@ -13,6 +13,7 @@ from tracetime.hosts.addresses import FORMS, ssh_command
 from tracetime.hosts.epochs import Epoch
 from tracetime.hosts.estimate import Offset, estimate
 from tracetime.hosts.keys import read_key
+from tracetime.hosts.recording import write_exchanges
 from tracetime.hosts.rounds import Round, RoundCounts, Rounds
 from tracetime.hosts.transports import PipeTransport, Transport, UdpTransport
 
@@ -74,6 +75,7 @@ def ping(
     target_error_ns: int | None = None,
     key_file: str | os.PathLike[str] | None = None,
     timeout_s: float = 1.0,
+    output: str | os.PathLike[str] | None = None,
 ) -> PingResult:
     """Ask another machine for its BOOTTIME, and bound how far it is ahead of this one's.
 
@@ -85,9 +87,12 @@ def ping(
             time between them, 10 ms to 60 s. None for 0.1 s.
         key_file: the key that both sides have; see `tracetime serve`.
         timeout_s: how long to wait for a reply.
+        output: a Perfetto trace to write, which ties the two machines by a RemoteClockSync for
+            each burst.
 
     Raises:
-        UsageError: no such host; a number out of range; a key that others may use.
+        UsageError: no such host; a number out of range; a key that others may use; a file that
+            cannot be written.
         SourceError: the other side cannot be reached.
         NoBoundError: no reply came.
     """
@@ -107,6 +112,8 @@ def ping(
         found = pinging.run(bursts, target_error_ns)
     if found is None:
         raise NoBoundError(_no_reply(host, pinging.rounds.counts))
+    if output is not None:
+        write_exchanges(output, pinging.rounds.exchanges, host)
     fastest = min(made.delay_ns for made in pinging.rounds.kept)
     counts = pinging.rounds.counts
     return PingResult(host, *found, fastest, len(pinging.rounds.kept), *counts)

@@ -102,7 +102,7 @@ class UdpServer:
     def _note_departures(self) -> None:
         times = self._socket.times
         assert times is not None
-        for number, stamp in self._socket.departures():
+        for number, stamp in self._socket.departures(len(self._replies)):
             sent = self._replies.pop(number, None)
             if sent is not None:
                 source, nonce, written_ns, until_ns = sent

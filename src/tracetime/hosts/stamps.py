@@ -110,10 +110,13 @@ class StampedSocket:
         data, ancillary, _, source = self.socket.recvmsg(most, _ANCILLARY)
         return data, _stamp(ancillary), source
 
-    def departures(self) -> list[tuple[int, int]]:
-        """The stamps of datagrams that left: which, counted from 0 modulo 2^32, and the stamp."""
+    def departures(self, most: int) -> list[tuple[int, int]]:
+        """The stamps of datagrams that left: which, counted from 0 modulo 2^32, and the stamp.
+
+        most: so many, and no more, at once.
+        """
         found: list[tuple[int, int]] = []
-        while self.times is not None:
+        while self.times is not None and len(found) < most:
             try:
                 _, ancillary, _, _ = self.socket.recvmsg(
                     0, _ANCILLARY, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT

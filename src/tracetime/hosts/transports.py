@@ -8,13 +8,15 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from tracetime.errors import SourceError
 from tracetime.hosts.addresses import resolve
 from tracetime.hosts.epochs import boottime_ns
 from tracetime.hosts.messages import LENGTH, Reply
 from tracetime.hosts.stamps import StampedSocket
+
+_MOST_STAMPS: Final = 64
 
 
 class Exchanged(NamedTuple):
@@ -64,7 +66,7 @@ class UdpTransport:
         times = self._socket.times
         if times is not None:
             times.update()
-        self._socket.departures()
+        self._socket.departures(_MOST_STAMPS)
         end = time.monotonic() + timeout_s
         written_ns = boottime_ns()
         try:
@@ -74,7 +76,7 @@ class UdpTransport:
             time.sleep(min(timeout_s, 0.05))
             return None
         number, self._sent = self._sent, (self._sent + 1) & 0xFFFF_FFFF
-        departures = self._socket.departures()
+        departures = self._socket.departures(1)
         while True:
             came = self._next(end, departures)
             if came is None:
@@ -85,7 +87,7 @@ class UdpTransport:
                 break
         if times is None:
             return Exchanged(reply, written_ns, read_ns)
-        departures += self._socket.departures()
+        departures += self._socket.departures(_MOST_STAMPS)
         times.update()
         left = next((ns for one, ns in departures if one == number), None)
         returned_ns = times.came_in(stamp, read_ns)
@@ -103,7 +105,7 @@ class UdpTransport:
             try:
                 data, stamp, _ = self._socket.receive(LENGTH + 1)
             except BlockingIOError:
-                departures += self._socket.departures()
+                departures += self._socket.departures(_MOST_STAMPS)
             except OSError:
                 return None
             else:

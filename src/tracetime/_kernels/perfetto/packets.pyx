@@ -243,6 +243,34 @@ def baked_packet(int policy):
     return packet.packet()
 
 
+def remote_sync_packet(uint32_t machine, uint32_t clock, list rounds):
+    """A RemoteClockSync of one clock.
+
+    machine: the client's machine_id; rounds: (the client's reading, then the host's), ns.
+    """
+    cdef Message packet = Message()
+    cdef Message sync = Message()
+    cdef Message synced
+    for client, host in rounds:
+        synced = Message()
+        synced.message(SYNCED_CLIENT_CLOCKS, one_clock(clock, client))
+        synced.message(SYNCED_HOST_CLOCKS, one_clock(clock, host))
+        sync.message(REMOTE_SYNC_SYNCED_CLOCKS, synced)
+    packet.number(PACKET_MACHINE_ID, machine)
+    packet.message(PACKET_REMOTE_CLOCK_SYNC, sync)
+    return packet.packet()
+
+
+cdef Message one_clock(uint32_t number, int64_t reading):
+    """A ClockSnapshot of one clock."""
+    cdef Message snapshot = Message()
+    cdef Message clock = Message()
+    clock.number(SNAPSHOT_CLOCK_CLOCK_ID, number)
+    clock.number(SNAPSHOT_CLOCK_TIMESTAMP, <uint64_t>reading)
+    snapshot.message(SNAPSHOT_CLOCKS, clock)
+    return snapshot
+
+
 def machine_packet(uint32_t machine, str name):
     """A SystemInfo that says what a machine is called. machine: its machine_id; 0 for the host."""
     cdef Message packet = Message()
