@@ -42,7 +42,7 @@ class OddEvents(NamedTuple):
 
 
 class OffsetShift(NamedTuple):
-    """The offsets that were measured of a clock shift at once, as no clock drifts.
+    """The offsets that were measured of a clock shift, at once or slowly, as no clock drifts.
 
     Attributes:
         clock: which.
@@ -251,7 +251,7 @@ class TraceFacts:
 
     @property
     def shifted_offsets(self) -> list[OffsetShift]:
-        """The clocks whose offsets shift at once, where a recorder measures them by messages."""
+        """The clocks whose offsets shift, where a recorder measures them by messages."""
         return []
 
     @property

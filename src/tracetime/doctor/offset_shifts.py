@@ -13,7 +13,7 @@ SHIFTED: Final = "offsets-shifted"
 
 
 def shifted(survey: Survey) -> Iterator[Finding]:
-    """Yield a finding for each clock whose measured offsets shift at once."""
+    """Yield a finding for each clock whose measured offsets shift, at once or slowly."""
     for shift in survey.trace.shifted_offsets:
         yield finding(
             SHIFTED,

@@ -1,4 +1,4 @@
-"""Offsets that shift at once, as no clock drifts; two computers of one name; samples that go back."""
+"""Offsets that shift as no clock drifts; two computers of one name; samples that go back."""
 
 import numpy as np
 import pytest
@@ -19,15 +19,15 @@ def clock(seconds, ppm=15.0):
     return seconds * (1 + ppm * 1e-6) - AHEAD_S
 
 
-def recording(extra, seed=0, noise_s=3e-5):
+def recording(extra, seed=0, noise_s=3e-5, ppm=15.0, pings=PINGS):
     """A ping every 5 s, each off by `extra(k)`, and a sample each second; their true times."""
     random, file, truth = np.random.default_rng(seed), XdfFile(), []
     file.stream(1)
-    for k in range(PINGS):
+    for k in range(pings):
         at = 5.0 * k + 50
-        file.offset(1, clock(at), at - clock(at) + random.normal(0, noise_s) + extra(k))
+        file.offset(1, clock(at, ppm), at - clock(at, ppm) + random.normal(0, noise_s) + extra(k))
         stamps = [at + j for j in range(5)]
-        file.samples(1, [clock(stamp) for stamp in stamps], range(5))
+        file.samples(1, [clock(stamp, ppm) for stamp in stamps], range(5))
         truth += stamps
     return file, np.rint(np.array(truth) * 1e9)
 
@@ -66,6 +66,60 @@ def test_bars_hold_the_truth_through_pings_that_are_slow_one_way(
         shifted = codes["offsets-shifted"]
         assert shifted.worst_ns == pytest.approx(abs(shift_s) * 1e9, rel=0.4)
     assert "clock-id-collision" not in codes
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    ramp_s=st.sampled_from([20, 40, 80]),
+    first_s=st.integers(100, 400),
+    after=st.sampled_from(["stays", "falls", "falls at once"]),
+    by_s=st.sampled_from([-5e-4, 5e-4, 1e-3]),
+    ppm=st.sampled_from([-50.0, 0.0, 50.0]),
+    seed=st.integers(0, 3),
+)
+def test_bars_hold_the_truth_while_a_way_gets_slower_and_slower(
+    tmp_path_factory, ramp_s, first_s, after, by_s, ppm, seed
+):
+    """Of 1 ms more one way, offsets are off by half."""
+
+    def extra(k):
+        part = (5.0 * k - first_s) / ramp_s
+        later = {"stays": 1.0, "falls": max(0.0, 2 - part), "falls at once": 0.0}[after]
+        return by_s * (max(0.0, part) if part <= 1 else later)
+
+    file, truth = recording(extra, seed, ppm=ppm)
+    table, found = read(tmp_path_factory.mktemp("ramp") / "t.xdf", file)
+    assert misses(table, truth) == 0
+    codes = {one.code: one for one in found}
+    assert codes["offsets-shifted"].worst_ns == pytest.approx(abs(by_s) * 1e9, rel=0.4)
+
+
+def test_only_the_host_whose_way_gets_slower_has_wider_bars(tmp_path):
+    file, random = XdfFile(), np.random.default_rng(0)
+    for number in (1, 2):
+        file.stream(number, hostname=f"host{number}")
+    for k in range(PINGS):
+        for number in (1, 2):
+            at = 5.0 * k + 50
+            extra = 5e-4 * min(1.0, max(0.0, (at - 300) / 40)) if number == 2 else 0.0
+            file.offset(number, at - 900, 900 + random.normal(0, 3e-5) + extra)
+            file.samples(number, [at - 900], [0])
+    table, (found,) = read(tmp_path / "t.xdf", file)
+    assert found.code == "offsets-shifted"
+    assert [clock.machine for clock in found.clocks] == [2]
+    assert misses(table, np.repeat(5.0 * np.arange(PINGS) + 50, 2) * 1e9) == 0
+    widths = table["latest"].to_numpy() - table["earliest"].to_numpy()
+    of_one = table["machine"].to_numpy() == 1
+    assert np.median(widths[of_one]) < 500_000 < 1_000_000 < np.median(widths[~of_one])
+
+
+@pytest.mark.parametrize("hours", [0.5, 2])
+def test_a_rate_that_wanders_with_the_temperature_is_no_shift(tmp_path, hours):
+    """By 2 ppm, once an hour."""
+    at = 5.0 * np.arange(int(hours * 720))
+    wander = 2e-6 * 3600 / (2 * np.pi) * np.sin(2 * np.pi * at / 3600)
+    file, _ = recording(lambda k: wander[k], pings=len(at))
+    assert read(tmp_path / "t.xdf", file)[1] == []
 
 
 def test_a_minute_of_congestion_is_told_and_where_it_begins(tmp_path):

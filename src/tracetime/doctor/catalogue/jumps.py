@@ -126,11 +126,12 @@ ROWS: Final = (
     Row(
         "offsets-shifted",
         {"info": "", "warning": "beyond the tolerance"},
-        "The offsets that a recorder measured of a clock shift at once, by more than it can drift.",
-        title="{clock}: its offsets shift at once, by up to {worst}",
+        "The offsets that a recorder measured of a clock shift by more than it can drift.",
+        title="{clock}: its offsets shift by up to {worst}",
         why=(
-            "The clock is a steady one, which is not set: more likely messages took longer one way "
-            "for a while, which moves every offset by half of that. Which side of the shift is "
+            "The clock is a steady one, which is not set, and its rate is nearly the same for "
+            "minutes: more likely messages took longer one way for a while, all at once or more "
+            "and more, which moves every offset by half of that. Which side of the shift is "
             "right is not known. Bars of the tube hold both; floor takes the offsets as they are."
         ),
         fix=(

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.formats.xdf.pings import Pings
+from tracetime.formats.xdf.ramps import largest_ramp
 from tracetime.formats.xdf.seconds import Values, step_ns
 from tracetime.formats.xdf.shifts import MOST_NS, NO_SHIFT, Shift, largest_shift
 from tracetime.formats.xdf.stream_header import StreamHeader
@@ -63,7 +64,7 @@ class HostClock:
     Attributes:
         n_boots: how many starts there are; 0 without pings.
         scatter_ns: how far its pings are off each other.
-        shift: by how much its offsets shift at once, at most.
+        shift: by how much its offsets shift, at once or slowly, at most.
     """
 
     def __init__(self, machine: int, host: str, pings: Pings) -> None:
@@ -107,17 +108,20 @@ class HostClock:
         for boot in range(self.n_boots):
             pings = self._pings.rows(self._boots == boot)
             kept = pings.rows(pings.apart(_APART_NS, _SHARED_NS))
-            found = max(found, largest_shift(kept, self.scatter_ns))
+            at_once, slow = (of(kept, self.scatter_ns) for of in (largest_shift, largest_ramp))
+            # Of both, the place of the one at once is the clearer.
+            packet = at_once.packet if at_once.by_ns else slow.packet
+            found = max(found, Shift(max(at_once.by_ns, slow.by_ns), packet))
         return found
 
     def domains(self) -> list[ClockDomain]:
         """What the file says of the clocks: names, ticks, and the half-width of the pings.
 
-        That is assumed from their scatter, and from the largest shift: which of its two sides is
-        right is not known. What is the same in all of them, such as a longer way there than back,
-        scatters nothing.
+        That is assumed from their scatter, and the largest shift comes on top: which of its two
+        sides is right is not known. What is the same in all of them, such as a longer way there
+        than back, scatters nothing.
         """
-        width_ns = max(LEAST_HALF_WIDTH_NS, math.ceil(self.scatter_ns + self.shift.by_ns))
+        width_ns = math.ceil(max(LEAST_HALF_WIDTH_NS, self.scatter_ns) + self.shift.by_ns)
         tick_ns = step_ns(self._pings.host_ns)
         return [
             ClockDomain(clock, clock, tick_ns, assumed_half_width_ns=width_ns)

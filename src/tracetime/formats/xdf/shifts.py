@@ -35,7 +35,7 @@ _BEYOND_LINE: Final = 3.0
 
 
 class Shift(NamedTuple):
-    """How far offsets shift at once.
+    """How far offsets shift.
 
     Attributes:
         by_ns: the most; 0 where they do not.
@@ -57,11 +57,11 @@ def largest_shift(pings: Pings, scatter_ns: float) -> Shift:
         scatter_ns: that of the pings; less than a multiple of it is no shift.
     """
     least_ns = _BEYOND_SCATTER * scatter_ns
-    at, offset = _columns(pings)
+    at, offset = columns(pings)
     beside, off = _beside_line(at, offset, 1, _BESIDE_ONE)
     are_alone = np.flatnonzero(beside > np.maximum(least_ns, _BEYOND_LINE * off)) + _BESIDE_ONE
     pings = pings.rows(np.setdiff1d(np.arange(len(at)), are_alone))
-    at, offset = _columns(pings)
+    at, offset = columns(pings)
     found = NO_SHIFT
     for gaps in range(1, _WIDEST + 1):
         shift, off = _between_lines(at, offset, gaps)
@@ -72,8 +72,8 @@ def largest_shift(pings: Pings, scatter_ns: float) -> Shift:
     return found
 
 
-def _columns(pings: Pings) -> tuple[Floats, Floats]:
-    """Times and offsets, each from the first one on."""
+def columns(pings: Pings) -> tuple[Floats, Floats]:
+    """Times and offsets in ns, each from the first one on."""
     columns = pings.recorder_ns, pings.offset_ns
     at, offset = ((one - one[:1]).astype(np.float64) for one in columns)
     return at, offset
