@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.errors import SourceError, UsageError
+from tracetime.sources.arm_counter import ArmCounterSource
 from tracetime.sources.host import HostSource
 from tracetime.sources.names import HOST, SHORT_NAMES
 from tracetime.sources.posix import PosixSource
@@ -132,7 +133,7 @@ class LocalClocks:
             return self._own
         if self._host is None:
             host = PosixSource() if sys.platform.startswith("linux") else HostSource()
-            self._host = (host, TscSource())
+            self._host = (host, TscSource(), ArmCounterSource())
         if not devices:
             return self._host
         opened = self._open_vulkan()

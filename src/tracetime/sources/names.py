@@ -9,12 +9,19 @@ from tracetime.clocks.ids import ClockId, clock_id
 
 TAI: Final = "dev.tracetime.tai"
 TSC: Final = "dev.tracetime.tsc"
+CNTVCT: Final = "dev.tracetime.cntvct"
 QPC: Final = "dev.tracetime.qpc"
 UPTIME_RAW: Final = "dev.tracetime.uptime_raw"
 VULKAN: Final = "dev.tracetime.vulkan"
 PTP: Final = "dev.tracetime.ptp"
 
-SHORT_NAMES: Final = {"TAI": TAI, "TSC": TSC, "QPC": QPC, "UPTIME_RAW": UPTIME_RAW}
+SHORT_NAMES: Final = {
+    "TAI": TAI,
+    "TSC": TSC,
+    "CNTVCT": CNTVCT,
+    "QPC": QPC,
+    "UPTIME_RAW": UPTIME_RAW,
+}
 """What callers may call them on this machine."""
 
 HOST: Final = "host"

@@ -102,19 +102,27 @@ class TscSource(ClockSource):
             raise SourceError(f"no time stamp counter: {self._reason}")
 
 
-def drives_the_kernel() -> bool:
-    """Whether the kernel's clocks run on the time stamp counter (then they share its crystal)."""
+def drives_the_kernel(counter: str = "tsc") -> bool:
+    """Whether the kernel's clocks run on a counter (then they share its crystal).
+
+    Args:
+        counter: as the kernel calls it.
+    """
     try:
-        return _CLOCKSOURCE.read_text().strip() == "tsc"
+        return _CLOCKSOURCE.read_text().strip() == counter
     except OSError:
         return False
 
 
 class RateMeasurement:
-    """ns of MONOTONIC_RAW per tick of the counter, from two brackets: now, and at the end."""
+    """ns of MONOTONIC_RAW per tick of the counter, from two brackets: now, and at the end.
 
-    def __init__(self) -> None:
-        self._pair = Brackets([CODES["MONOTONIC_RAW"], TSC_CODE], [0.0, 0.0], [0, 0], 50)
+    Args:
+        code: of the counter, for the kernel.
+    """
+
+    def __init__(self, code: int = TSC_CODE) -> None:
+        self._pair = Brackets([CODES["MONOTONIC_RAW"], code], [0.0, 0.0], [0, 0], 50)
         self._begin_s = time.monotonic()
         self._begin_ns, self._begin_ticks = self._read()
 
@@ -130,9 +138,7 @@ class RateMeasurement:
         ns, ticks = self._read()
         span_ns, span_ticks = ns - self._begin_ns, ticks - self._begin_ticks
         if span_ns <= 0 or span_ticks <= 0:
-            raise SourceError(
-                "the time stamp counter stands still, or runs backwards: leave it out"
-            )
+            raise SourceError("the counter stands still, or runs backwards: leave it out")
         return Fraction(span_ns, span_ticks).limit_denominator(_RATE_DENOMINATOR)
 
     def _read(self) -> tuple[int, int]:

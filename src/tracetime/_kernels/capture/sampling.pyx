@@ -4,7 +4,7 @@
 A sweep reads the reference A and every other clock in turn: A, B1, A, B2, A, ...; each A closes one
 bracket and opens the next. For every clock the best bracket of some sweeps is selected: a narrow
 one, near the reference's own reading. The clocks are those of the system's `clock_gettime`, and the
-time stamp counter of x86-64. Readings of other clocks are taken by the caller, in the order of the
+time stamp counter of x86-64 or the virtual counter of 64-bit Arm. Readings of other clocks are taken by the caller, in the order of the
 sweeps, and their brackets are selected by the same rules.
 """
 
@@ -77,8 +77,15 @@ cdef extern from *:
     bint tsc_steady "tt_tsc_steady"() nogil
     bint HAS_TSC "TT_TSC"
 
+cdef extern from "arm_counter.h":
+    int64_t arm_counter "tt_arm_counter"() nogil
+    int64_t arm_hz "tt_arm_counter_hz"() nogil
+    bint HAS_ARM_COUNTER "TT_ARM_COUNTER"
+
 TSC_CODE = -0x7FFFFFFF - 1
 """The time stamp counter, among the numbers of `clock_gettime`."""
+ARM_COUNTER_CODE = -0x7FFFFFFF
+"""The virtual counter of Arm, likewise."""
 
 cdef enum:
     OK = -1
@@ -87,11 +94,16 @@ cdef enum:
 
 
 cdef inline bint read_clock(int32_t code, int64_t *out) noexcept nogil:
-    """Read one clock: ns, or ticks of the time stamp counter; False if it cannot be read."""
+    """Read one clock: ns, or ticks of a counter; False if it cannot be read."""
     if code == INT32_MIN:
         if not HAS_TSC:
             return False
         out[0] = tsc()
+        return True
+    if code == INT32_MIN + 1:
+        if not HAS_ARM_COUNTER:
+            return False
+        out[0] = arm_counter()
         return True
     return posix(code, out)
 
@@ -104,6 +116,11 @@ def has_tsc():
 def tsc_is_steady():
     """Whether the processor says that its counter keeps one rate (CPUID 8000_0007, EDX bit 8)."""
     return bool(tsc_steady())
+
+
+def arm_counter_hz():
+    """Ticks a second of the virtual counter of 64-bit Arm (CNTFRQ_EL0), int; 0 if there is none."""
+    return arm_hz()
 
 
 def read_one(int32_t code):
@@ -136,7 +153,8 @@ cdef class Brackets:
     """Samples a set of clocks against the first of them.
 
     Args:
-        codes: int32 numbers of `clock_gettime`, or TSC_CODE; the first is the reference, which
+        codes: int32 numbers of `clock_gettime`, TSC_CODE or
+            ARM_COUNTER_CODE; the first is the reference, which
             reads in ns. They are ignored where the caller takes the readings.
         drift: float64, one a clock: D, how far its rate may be from the reference's, ns per ns.
         extra_ns: int64, one a clock: added to every half-width (the ticks, rounding).
