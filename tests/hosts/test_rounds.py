@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracetime.hosts.messages import Reply, read_request, write_reply, write_request
-from tracetime.hosts.rounds import Round, Rounds
+from tracetime.hosts.rounds import Round, Rounds, _exchange
 
 KEY = b"0123456789abcdef"
 EPOCH = b"epoch__1"
@@ -125,6 +125,20 @@ def test_a_burst_keeps_its_fastest_round():
     rounds.add(rounds.take(replied(rounds.request())), 10, 190)
     rounds.end_burst(1)
     assert [made.returned_ns for made in rounds.kept] == [130, 190]
+
+
+@pytest.mark.parametrize("wait", [0, 30, 100, 300])
+@pytest.mark.parametrize("ahead", [0, 10**9])
+def test_perfettos_mean_of_an_exchange_is_the_offset_however_long_both_wait(wait, ahead):
+    """A message takes 2, this machine waits 40 between the rounds and the other one `wait`."""
+    replied, back = 44 + wait, 46 + wait
+    one = Round(-32, ahead - 30, ahead, 2)
+    other = Round(42, ahead + 44, ahead + replied, back)
+    c1, h1, c2, h2 = _exchange(one, other)
+    assert (c1, h2) == (ahead, back)
+    assert 2 <= h1 <= 42
+    assert 44 <= c2 - ahead <= replied
+    assert abs((c1 + c2) / 2 - h1 + c2 - (h1 + h2) / 2 - 2 * ahead) <= 3
 
 
 @given(st.lists(st.binary(max_size=100), max_size=30))
