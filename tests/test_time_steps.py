@@ -124,6 +124,16 @@ def test_margins_hold_what_a_spreadsheet_drops_of_a_few_times(seed, n, first_ns,
         assert judged(read).longest_ns >= 10**zeros
 
 
+@pytest.mark.parametrize("n", [1, 5, 300])
+def test_margins_hold_what_six_digits_of_wall_times_leave(n):
+    """All are one or two times: `%g` near today has steps of hours."""
+    truth = truths(0, WALL, n)
+    read = np.array([int(float(f"{time / 1e3:g}")) * 1000 for time in truth.tolist()])
+    assert len(set(read.tolist())) <= 2
+    assert_held(truth, read)
+    assert judged(np.append(read, read[0] + 10**12)).is_exact
+
+
 def test_what_a_spreadsheet_would_not_have_left_is_no_sign_of_one():
     typed = truths(1, WALL, 5) // 10_000 * 10_000
     assert not judged(typed).is_exact

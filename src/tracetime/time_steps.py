@@ -34,6 +34,11 @@ _TYPED_DIGITS: Final = 15
 _TYPED_LEAST: Final = 4
 """Zeros in all that are no chance: one time in ns of today has four behind those digits."""
 
+_WALL_DIGITS: Final = 19
+"""Of a time in ns of today."""
+_SHORT_DIGITS: Final = 6
+"""So many digits `%g` keeps: near today steps of 2 h 46 min, mostly the same time."""
+
 _BITS: Final = 65
 _TEXT_NS: Final = 50
 """What the shortest text of a double of us with one decimal is off, at most: near today."""
@@ -137,6 +142,7 @@ def _steps(cells: npt.NDArray[np.int64], unit_ns: int) -> Values:
         if zeros and digits - zeros >= _LEAST_DIGITS:
             kept.append((digits, digits - zeros))
     _keep_typed(steps, cells, unit_ns)
+    _keep_short(steps, cells)
     # Zero is a multiple of all of them.
     steps[0] = steps[:, -1, -1].max()
     for digits, n in kept:
@@ -180,6 +186,17 @@ def _keep_typed(steps: Values, cells: Values, unit_ns: int) -> None:
         for digits in longer:
             zeros = digits - _TYPED_DIGITS
             _raise(steps[digits, zeros:, zeros:], 10**zeros)
+
+
+def _keep_short(steps: Values, cells: Values) -> None:
+    """Raise the steps of wall times if all have only the digits that `%g` keeps.
+
+    They are too few different ones to show a step; but one in 10^13 has so many zeros by chance.
+    """
+    zeros = _WALL_DIGITS - _SHORT_DIGITS
+    n = cells[_WALL_DIGITS].sum()
+    if n and n == cells[_WALL_DIGITS, zeros:, zeros:].sum():
+        _raise(steps[_WALL_DIGITS, zeros:, zeros:], 10**zeros)
 
 
 def _standing_on(cells: Values, unit_ns: int) -> list[Step]:
