@@ -140,6 +140,9 @@ def test_a_pocket_takes_no_tube(opened, tubes) -> None:
         assert len(tubes) <= 5
 
 
+OWN, OTHER = ClockId(64, 7), ClockId(65, 7)
+
+
 @pytest.mark.parametrize("measured", [False, True])
 def test_a_detour_in_a_pocket_is_taken_where_it_knows_more(measured: bool) -> None:
     """Of a clock that MONOTONIC was read with once, and its neighbour more often or better."""
@@ -148,13 +151,13 @@ def test_a_detour_in_a_pocket_is_taken_where_it_knows_more(measured: bool) -> No
     graph.add_snapshot({MONOTONIC: START, **dict.fromkeys(many, START)})
     for k in range(20):
         at = START + k * 1_000_000_000
-        reads = {200: at, 201: at} if k and not measured else {200: at, 201: at, MONOTONIC: at}
-        halves = {201: 10, MONOTONIC: 10_000} if measured else None
-        reference = ClockId(200) if measured else None
+        reads = {OWN: at, OTHER: at} if k and not measured else {OWN: at, OTHER: at, MONOTONIC: at}
+        halves = {OTHER: 10, MONOTONIC: 10_000} if measured else None
+        reference = OWN if measured else None
         graph.add_snapshot(tt.Snapshot(reads, reference=reference, half_width_ns=halves))
         if k:
-            graph.add_snapshot({201: at + 5, MONOTONIC: at + 5})
-    path = graph.path(200, MONOTONIC, policy="tube")
+            graph.add_snapshot({OTHER: at + 5, MONOTONIC: at + 5})
+    path = graph.path(OWN, MONOTONIC, policy="tube")
     assert len(path) == 3
 
 

@@ -122,8 +122,12 @@ class Paths:
         return least_error(start, end, onward, bar_ns, known, self._reach.steps, ahead)
 
     def _is_direct(self, start: ClockId, gate: ClockId) -> bool:
-        """Whether a detour within a pocket only adds errors to the hop out of it."""
-        if gate not in self._neighbours[start]:
+        """Whether a clock of a sequence leaves its pocket at once.
+
+        All that is known of it are snapshots with the gate then: a detour over the sequence's other
+        clocks rests on the same readings, and is not weighed. There may be thousands of sequences.
+        """
+        if not start.sequence or gate not in self._neighbours[start]:
             return False
         bar = self.bar_ns(start, gate)
         if isinstance(bar, ConversionError) or bar >= _AMBIGUOUS:
