@@ -39,6 +39,8 @@ _WALL_DIGITS: Final = 19
 _SHORT_DIGITS: Final = 6
 """So many digits `%g` keeps: near today steps of 2 h 46 min, mostly the same time."""
 
+_SHORT_UNIT_NS: Final = 1_000_000
+
 _BITS: Final = 65
 _TEXT_NS: Final = 50
 """What the shortest text of a double of us with one decimal is off, at most: near today."""
@@ -142,7 +144,7 @@ def _steps(cells: npt.NDArray[np.int64], unit_ns: int) -> Values:
         if zeros and digits - zeros >= _LEAST_DIGITS:
             kept.append((digits, digits - zeros))
     _keep_typed(steps, cells, unit_ns)
-    _keep_short(steps, cells)
+    _keep_short(steps, cells, unit_ns)
     # Zero is a multiple of all of them.
     steps[0] = steps[:, -1, -1].max()
     for digits, n in kept:
@@ -188,11 +190,14 @@ def _keep_typed(steps: Values, cells: Values, unit_ns: int) -> None:
             _raise(steps[digits, zeros:, zeros:], 10**zeros)
 
 
-def _keep_short(steps: Values, cells: Values) -> None:
+def _keep_short(steps: Values, cells: Values, unit_ns: int) -> None:
     """Raise the steps of wall times if all have only the digits that `%g` keeps.
 
-    They are too few different ones to show a step; but one in 10^13 has so many zeros by chance.
+    They are too few different ones to show a step; but in ms one in 10^7 has so many zeros by
+    chance. In whole s one in 10^4 has.
     """
+    if unit_ns > _SHORT_UNIT_NS:
+        return
     zeros = _WALL_DIGITS - _SHORT_DIGITS
     n = cells[_WALL_DIGITS].sum()
     if n and n == cells[_WALL_DIGITS, zeros:, zeros:].sum():
