@@ -327,7 +327,7 @@ def test_a_target_that_no_interval_keeps_is_reported(tracetime, path):
     [
         (("--clock", "vulkan:77"), 4, "Vulkan"),
         (("--clock", "com.example.nowhere"), 4, "no source of this machine has clock"),
-        (("--clock", "ptp:0"), 2, "no clock of this machine; there are "),
+        (("--clock", "sundial:0"), 2, "no clock of this machine; there are "),
         (("--interval", "0s"), 2, "interval"),
         (("--interval", "soon"), 2, "soon"),
         (("--duration", "-1s"), 2, "-1s"),

@@ -52,7 +52,9 @@ def command(
     out: str | None,
     as_json: bool,
 ) -> int:
-    """Print how far another machine's BOOTTIME is ahead of this one's, within bounds.
+    """Print how far another machine's clock is ahead.
+
+    That is its BOOTTIME against this machine's, within bounds.
 
     HOST is ssh://[USER@]HOST[:PORT], which needs tracetime there and nothing else, or ADDRESS:PORT,
     where `tracetime serve --bind` replies over UDP. A round has four readings; the bounds are what

@@ -31,7 +31,7 @@ from tracetime.errors import UsageError
     help="How many replies each address gets.",
 )
 def command(address: str | None, stdio: bool, key_file: str | None, per_second: int) -> None:
-    """Reply to `tracetime ping` with this machine's BOOTTIME, until Ctrl-C.
+    """Reply to `tracetime ping` of other machines, until Ctrl-C.
 
     `tracetime ping ssh://HOST` starts it by itself. Over UDP, any address but this machine's own
     (127.0.0.1, ::1) needs a key; replies are never longer than requests.
