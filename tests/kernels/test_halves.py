@@ -41,6 +41,13 @@ def test_each_window_has_its_own():
     assert least_halves(a, r, DRIFT, 0.0, STEPS) == pytest.approx([0, 2_500, 0], abs=1)
 
 
+def test_windows_may_span_all_of_int64():
+    a = np.array([[-(2**63), 0, 2**63 - 1]])
+    r = np.array([[0, 2 * 10**6, 0]])
+    assert least_halves(a, r, 0.0, 0.0, 0) == pytest.approx([10**6])
+    assert least_halves(a, r, 0.0, 1.0, 0) == pytest.approx([0])
+
+
 @pytest.mark.parametrize("n", [1, 9])
 def test_other_sizes_are_refused(n):
     window = np.zeros((1, n), np.int64)

@@ -11,7 +11,7 @@ import pytest
 from building import BOOTTIME, MONOTONIC, REALTIME, event, snapshot, trace
 from corpus import files
 from graph_files import facts_of, remade
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from places import ROOT
 from random_traces import nasty_trace
@@ -147,6 +147,7 @@ def test_the_graph_of_a_real_trace(path):
 
 
 @settings(max_examples=150, deadline=None)
+@example(40_267_797)
 @given(st.integers(0, 2**32))
 def test_the_graph_of_any_trace(seed):
     graph = of_trace(nasty_trace(Random(seed)), partial=True)

@@ -2,7 +2,7 @@
 """The smallest half-width of a few snapshots that some slope agrees with."""
 
 from libc.math cimport fabs
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 import numpy as np
 
@@ -18,8 +18,8 @@ def least_halves(
 
     For a slope s that is max over pairs of (|dr - s da| - W da) / 2, convex in s.
 
-    a, r: int64 ns, a row for each window of 2 to 8 snapshots. drift: what slopes are at most.
-    wander: W. steps: how often the slopes that may be the best are halved.
+    a, r: int64 ns, a row for each window of 2 to 8 snapshots, a ascending; r within 73 years.
+    drift: what slopes are at most. wander: W. steps: how often the slopes that may be the best are halved.
     """
     cdef Py_ssize_t row, j, k, i, n = a.shape[1], pairs
     cdef double[MOST_PAIRS] da, dr
@@ -34,7 +34,7 @@ def least_halves(
             pairs = 0
             for j in range(n):
                 for k in range(j + 1, n):
-                    da[pairs] = <double>(a[row, k] - a[row, j])
+                    da[pairs] = <double>(<uint64_t>a[row, k] - <uint64_t>a[row, j])
                     dr[pairs] = <double>(r[row, k] - r[row, j])
                     pairs += 1
             low, high = -drift, drift

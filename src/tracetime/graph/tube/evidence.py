@@ -363,6 +363,8 @@ _SETTLED_NS: Final = 0.125
 
 def _least_halves(a: Values, r: Values, limits: Limits) -> Floats:
     """Per row of a and r, the smallest half-width for which some slope leaves a tube of width W."""
-    unsure_ns = 2 * limits.drift * float((a[:, -1] - a[:, 0]).max())
+    # Readings may be up to 2^64 ns apart.
+    spans = a[:, -1].view(np.uint64) - a[:, 0].view(np.uint64)
+    unsure_ns = 2 * limits.drift * float(spans.max())
     steps = max(0, math.ceil(math.log2(unsure_ns / _SETTLED_NS))) if unsure_ns else 0
     return least_halves(a, r, limits.drift, limits.least_wander, steps)
