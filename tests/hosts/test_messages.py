@@ -15,24 +15,25 @@ from tracetime.hosts.messages import (
 
 KEY = b"0123456789abcdef"
 NONCE = bytes(range(16))
+BOOT = bytes(range(100, 116))
 
 keys = st.none() | st.binary(min_size=16, max_size=64)
 nonces = st.binary(min_size=16, max_size=16)
 stamps = st.integers(-(2**63), 2**63 - 1)
 eight = st.binary(min_size=8, max_size=8)
-replies = st.builds(Reply, nonces, eight, stamps, stamps, eight, stamps)
+replies = st.builds(Reply, nonces, eight, stamps, stamps, eight, stamps, nonces)
 
 
 def test_a_request_byte_by_byte():
-    assert write_request(NONCE) == b"ttEx\x01\x01\0\0" + NONCE + bytes(56)
+    assert write_request(NONCE) == b"ttEx\x02\x01\0\0" + NONCE + bytes(72)
 
 
 def test_a_reply_byte_by_byte():
-    written = write_reply(Reply(NONCE, b"epoch_id", 1, 2, b"earlier_", -3))
+    written = write_reply(Reply(NONCE, b"epoch_id", 1, 2, b"earlier_", -3, BOOT))
     numbers = (n.to_bytes(8, "big", signed=True) for n in (1, 2, -3))
     received, replied, before = numbers
-    head = b"ttEx\x01\x02\0\0" + NONCE + b"epoch_id"
-    assert written == head + received + replied + b"earlier_" + before + bytes(16)
+    head = b"ttEx\x02\x02\0\0" + NONCE + b"epoch_id"
+    assert written == head + received + replied + b"earlier_" + before + BOOT + bytes(16)
 
 
 @given(nonces, keys)
@@ -82,6 +83,16 @@ def test_a_length_of_its_own_is_no_message(more, end):
     written = write_request(NONCE)
     for data in (written[:end], written + more):
         assert read_request(data) == (NONCE if data == written else None)
+
+
+def test_messages_of_version_1_are_none():
+    """Its request had 80 bytes; as a part of ours, or filled up to our length, it is none either."""
+    first = b"ttEx\x01\x01\0\0" + NONCE + bytes(56)
+    for data in (first, first + bytes(LENGTH - len(first))):
+        assert read_request(data) is None
+    reply = bytearray(write_reply(Reply(NONCE, bytes(8), 1, 2)))
+    reply[4] = 1
+    assert read_reply(bytes(reply)) is None
 
 
 @given(st.integers(24, LENGTH - 1), st.integers(1, 255))

@@ -36,6 +36,12 @@ def test_a_reply_has_the_nonce_the_epoch_and_both_readings():
     assert responder.counts == Counts(replied=1)
 
 
+def test_a_reply_says_the_boot_where_that_is_known():
+    for boot in (b"", bytes(range(16))):
+        data = Responder(boot=boot).reply(NONCE, 10, 20, None)
+        assert read_reply(data).boot == (boot or bytes(16))
+
+
 @pytest.mark.parametrize("data", [b"", write_request(NONCE), write_request(NONCE, KEY)[:-1]])
 def test_what_is_no_signed_request_is_counted_and_gets_nothing(data):
     responder = Responder(KEY)

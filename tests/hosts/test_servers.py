@@ -125,7 +125,7 @@ def test_datagrams_that_are_no_requests_get_nothing(serving):
     good = ask(address, [write_request(NONCE)])
     assert [read_reply(one).nonce for one in good] == [NONCE]
     process.send_signal(signal.SIGINT)
-    assert "1 replied, 381 malformed" in process.stderr.read()
+    assert f"1 replied, {len(bad)} malformed" in process.stderr.read()
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0"])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tracetime.hosts.epochs import Epoch
 from tracetime.hosts.limits import RateLimit
-from tracetime.hosts.messages import REFERENCE_BYTES, Reply, read_request, write_reply
+from tracetime.hosts.messages import BOOT_BYTES, REFERENCE_BYTES, Reply, read_request, write_reply
 
 
 class Counts(NamedTuple):
@@ -33,14 +33,20 @@ class Responder:
         key: that requests are signed with; None for none.
         limit: how many replies a source gets; None for any number.
         epoch: of the clock that it reads.
+        boot: which boot that counts from, 16 bytes; empty where that is not known.
     """
 
     def __init__(
-        self, key: bytes | None = None, limit: RateLimit | None = None, epoch: Epoch | None = None
+        self,
+        key: bytes | None = None,
+        limit: RateLimit | None = None,
+        epoch: Epoch | None = None,
+        boot: bytes = b"",
     ) -> None:
         self._key = key
         self._limit = limit
         self._epoch = Epoch() if epoch is None else epoch
+        self._boot = boot or bytes(BOOT_BYTES)
         self.counts = Counts()
 
     def take(self, data: bytes, source: Hashable, now_ns: int) -> bytes | None:
@@ -76,7 +82,7 @@ class Responder:
             self._count("suspended")
             return None
         self._count("replied")
-        reply = Reply(nonce, self._epoch.id, received_ns, replied_ns)
+        reply = Reply(nonce, self._epoch.id, received_ns, replied_ns, boot=self._boot)
         if before is not None:
             reply = reply._replace(before=before[0][:REFERENCE_BYTES], before_replied_ns=before[1])
         return write_reply(reply, self._key)

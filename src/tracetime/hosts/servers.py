@@ -15,6 +15,7 @@ from tracetime.hosts.limits import RateLimit
 from tracetime.hosts.messages import LENGTH
 from tracetime.hosts.responder import Responder
 from tracetime.hosts.stamps import StampedSocket
+from tracetime.sources.boot import boot_id
 
 PER_SECOND: Final = 1000
 """Replies that a source gets, on average and at once."""
@@ -58,7 +59,9 @@ class UdpServer:
         host, port = sock.getsockname()[:2]
         self.address = f"[{host}]:{port}" if family == socket.AF_INET6 else f"{host}:{port}"
         self._socket = StampedSocket(sock)
-        self._responder = Responder(key, RateLimit(per_second, per_second, MAX_SOURCES))
+        self._responder = Responder(
+            key, RateLimit(per_second, per_second, MAX_SOURCES), boot=boot_id()
+        )
         self._sent = 0
         # Of the last replies, by their number: to whom, the nonce, and before and after sending.
         self._replies: OrderedDict[int, tuple[Any, bytes, int, int]] = OrderedDict()
@@ -125,7 +128,7 @@ def serve_pipes(
     requests: BinaryIO, replies: BinaryIO, read_ns: Callable[[], int] = boottime_ns
 ) -> Responder:
     """Reply to the requests of a pipe until it ends, or holds what is none."""
-    responder = Responder()
+    responder = Responder(boot=boot_id())
     while True:
         data = requests.read(LENGTH)
         received_ns = read_ns()
