@@ -80,7 +80,7 @@ accuracy: $(VENV)/.installed-test ## compare error bars with what they must reac
 soundness: $(VENV)/.installed-test ## check that every bar contains the truth, in 1,000 random worlds
 	@$(BIN)/python -m benchmarks.soundness $(BENCH_ARGS)
 
-coverage: $(VENV)/.installed-test $(VENV)/.installed-docs $(VENV)/.installed-mutants ## check that the tests cover enough lines; mutants uses the same run
+coverage: $(VENV)/.installed-test $(VENV)/.installed-docs $(VENV)/.installed-mutants ## run every test, and check that they cover enough lines; mutants uses the same run
 	@tools/system-packages
 	@$(BIN)/python -m mutants.coverage_floor $(COVERAGE)
 

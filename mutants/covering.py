@@ -18,6 +18,7 @@ from mutants.population import PACKAGE, ROOT, Mutant
 
 WORK: Final = ROOT / "build" / "mutants"
 DATA, CONFIG, SECONDS = "coverage", "coveragerc", "seconds.json"
+LOG, EXIT_CODE = "tests.log", "exit-code"
 _CONFIG: Final = """\
 [run]
 source = src/tracetime
@@ -63,12 +64,11 @@ def _tracked() -> list[Path]:
 def tests_run() -> Path:
     """Run all tests once; return a folder with the lines they cover, their `tree`, their seconds.
 
-    The folder is used again until a file changes.
+    What they print and how they end is there, too. The folder is used again until a file changes.
     """
     digest = hashlib.sha256()
     for path in sorted(_tracked()):
-        if path.suffix in (".py", ".pyx", ".pxd"):
-            digest.update((ROOT / path).read_bytes())
+        digest.update((ROOT / path).read_bytes())
     kept = WORK / f"covering-{digest.hexdigest()[:16]}"
     if not (kept / SECONDS).exists():
         _run_all(kept)
@@ -136,6 +136,7 @@ def _run_all(kept: Path) -> None:
     coverage = [sys.executable, "-m", "coverage"]
     tests = ["-m", "pytest", "-q", "-n", "2", "--dist", "loadfile"]
     tests += ["-p", "mutants.recording", "-p", "no:cacheprovider"]
-    with (kept / "tests.log").open("wb") as log:
-        subprocess.run([*coverage, "run", *tests], cwd=tree, env=env, stdout=log)
+    with (kept / LOG).open("wb") as log:
+        ended = subprocess.run([*coverage, "run", *tests], cwd=tree, env=env, stdout=log)
+    (kept / EXIT_CODE).write_text(str(ended.returncode))
     subprocess.run([*coverage, "combine", "-q"], cwd=tree, env=env, check=True)
