@@ -8,6 +8,7 @@ import io
 import json
 import shutil
 import warnings
+import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -229,6 +230,15 @@ def _run_here(function: Any, uris: Any, *_: object, **__: object) -> Iterator[An
     return map(function, uris)
 
 
+def _of_a_manifest(printed: Printed, one: Path) -> None:
+    said = {"version": 1, "trace_time": {"clock": "REALTIME"}, "attributes": {"a": "b", "n": 7}}
+    with zipfile.ZipFile(printed.folder / "archive.zip", "w") as archive:
+        archive.write(one, "one")
+        archive.writestr("manifest", json.dumps({"perfetto_manifest": said}))
+        archive.writestr("notes", "words")
+    printed("merge", printed.folder / "archive.zip")
+
+
 def _of_merges(printed: Printed, patch: pytest.MonkeyPatch) -> None:
     one, other, third = (trace_of(printed.folder / f"{name}.pftrace") for name in "xyz")
     apart = "--different", "x.pftrace,y.pftrace", "--explain", "x.pftrace", "y.pftrace"
@@ -244,6 +254,7 @@ def _of_merges(printed: Printed, patch: pytest.MonkeyPatch) -> None:
     cut.write_bytes(one.read_bytes()[:-3])
     printed("merge", other, cut, "--partial", "--sync", said.format("cut", 9).replace("x.", "y."))
     _of_shared_pids(printed)
+    _of_a_manifest(printed, one)
     explain = "--explain", "a.json", "b.json"
     asked = "--match", "send=ask recv=hear key=id", *explain
     answered = "--match", "send=answer recv=hear_back key=id", *asked

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import zipfile
 
-import numpy as np
 import pytest
 from building import BOOTTIME, MONOTONIC, event, snapshot, trace
-from corpus import NO_DATA, files
 
 import tracetime as tt
 from tracetime.merging.joined import JoinedTraces
 from tracetime.merging.manifest_reading import MOST_BYTES, read_manifest
+
+pytest_plugins = ["cli"]
 
 A, B = {"path": "a"}, {"path": "b"}
 TO_A = {"clock": "BOOTTIME", "sync_to": {"file": "a", "clock": "BOOTTIME"}}
@@ -121,11 +122,14 @@ def test_what_is_refused(said, error):
     assert str(caught.value).isprintable()
 
 
-def zipped(path, manifest, *names):
-    one = trace(snapshot({BOOTTIME: 10**9, MONOTONIC: 9 * 10**8}), event(11 * 10**8, BOOTTIME))
+ONE = trace(snapshot({BOOTTIME: 10**9, MONOTONIC: 9 * 10**8}), event(11 * 10**8, BOOTTIME))
+
+
+def zipped(path, manifest, *names, **contents):
+    """An archive; contents: of other members."""
     with zipfile.ZipFile(path, "w") as archive:
-        for name in names:
-            archive.writestr(name, one)
+        for name, content in {**dict.fromkeys(names, ONE), **contents}.items():
+            archive.writestr(name, content)
         for n, said in enumerate(manifest):
             archive.writestr(f"m{n}.json", said)
     return path
@@ -163,58 +167,117 @@ def test_manifests_that_do_not_fit_their_archive(tmp_path):
         tt.merge([zipped(path, [pin], "a", "b")], None)
 
 
-ERRORS = files("manifest/TraceManifest__error_*.zip")
+def two_machines(*, seven_ns=5 * 10**9):
+    """A trace of machines 0 and 7, whose clocks nothing relates."""
+    return trace(
+        snapshot({BOOTTIME: 10**9}),
+        event(11 * 10**8, BOOTTIME),
+        snapshot({BOOTTIME: seven_ns}, machine=7),
+        event(seven_ns + 10**8, BOOTTIME, machine=7),
+    )
 
 
-@pytest.mark.skipif(not ERRORS, reason=NO_DATA)
-@pytest.mark.parametrize("path", ERRORS, ids=lambda path: path.stem)
-def test_errors_of_trace_processor(path):
-    expected = path.with_suffix("").with_suffix(".expected.txt").read_text()
-    error = expected.partition("EXPECTED ERROR containing: ")[2].strip()
-    with pytest.raises(tt.TraceError) as caught:
+@pytest.mark.parametrize("n", [0, 1])
+def test_an_archive_of_one_trace_is_enough_where_it_has_a_manifest(tmp_path, n):
+    path = zipped(tmp_path / "a.zip", [text()] * n, "a")
+    if n:
+        assert [file.name for file in tt.merge([path], None).files] == ["a"]
+    else:
+        with pytest.raises(tt.UsageError, match="merging takes two traces or more"):
+            tt.merge([path], None)
+
+
+@pytest.mark.parametrize(
+    ("entry", "error"),
+    [
+        ({"machine": {"name": "x"}}, "machine: 'm' has packets of 2 machines: declare each"),
+        ({"machines": [{"id": 0, "name": "x"}]}, "undeclared machine id 7 in 'm'"),
+    ],
+)
+def test_machines_that_the_manifest_does_not_declare(tmp_path, entry, error):
+    path = zipped(tmp_path / "a.zip", [text(files=[{"path": "m", **entry}])], m=two_machines())
+    with pytest.raises(tt.TraceError, match=error):
         tt.merge([path], None)
-    assert error in str(caught.value)
 
 
-OFFSETS = {
-    "sync_to_machine_offset": 1_100_000_500,
-    "sync_to_clock_omitted_clockless_ref": 2_000_500,
-    "clockless_manual_cross_machine": 2_000_500,
-}
-NOT_MET = {
-    "attributes": "one trace: merge takes two; the report does not show attributes",
-    "machine_assignment_merges_with_proto": "machine 7 of a file is not equated with another's",
-    "machine_name_assignment": "the events table has no column of machines",
-    "machine_label_index": "the events table has no column of machines",
-    "machines_embedded_ids_scoped_per_file": "the events table has no column of machines",
-    "machines_remap": "one trace: merge takes two",
-    "machines_remote_clock_sync": "one trace: merge takes two",
-    "multi_machine_source_clock": "trace_time is read, but offsets are to the first file",
-    "no_realtime_on_peer_falls_back": "BOOTTIME of machines is never equated without proof",
-    "no_realtime_on_trace_time_machine_falls_back": "the same",
-    "same_domain_boottime_overlay": "the same",
-    "realtime_two_machines": "REALTIME of machines is never equated without proof",
-    "systrace_clock_baseline_no_config": "no manifest",
-    "trace_time_clock_realtime": "one trace: merge takes two",
-    "detected_and_processed_first": "one trace: merge takes two",
-    "detected_in_tar": "one trace: merge takes two",
-}
-
-
-@pytest.mark.skipif(not ERRORS, reason=NO_DATA)
-def test_every_case_is_met_or_has_its_reason():
-    found = {path.stem.partition("__")[2] for path in files("manifest/*.expected.txt")}
-    placed = {name.removesuffix(".expected") for name in found if "error_" not in name}
-    assert placed == OFFSETS.keys() | NOT_MET.keys()
-
-
-@pytest.mark.skipif(not ERRORS, reason=NO_DATA)
-@pytest.mark.parametrize("name", OFFSETS)
-def test_times_of_trace_processor(name):
-    [path] = files(f"manifest/TraceManifest__{name}.zip")
+@pytest.mark.parametrize(("name", "machine"), [("x", 0), ("y", 1)])
+def test_a_file_shares_the_clocks_of_the_machine_of_its_name(tmp_path, name, machine):
+    said = text(files=[{**MULTI, "path": "m"}, {**B, "machine": {"name": name}}])
+    path = zipped(tmp_path / "a.zip", [said], "b", m=two_machines())
     with JoinedTraces([path]) as joined:
-        last = np.array(joined.files[1].span[:1])
-        at = joined.graph.convert(last, joined.home(1), joined.home(0), policy="floor")
-        [said] = files(f"manifest/TraceManifest__{name}.expected.txt")
-        assert at[0] == OFFSETS[name]
-        assert f",{at[0]}" in said.read_text()
+        names = [file.name for file in joined.files]
+        b, m = names.index("b"), names.index("m")
+        assert joined.home(b) == joined.boots.clock(m, tt.ClockId(BOOTTIME, machine=machine))
+        # As Perfetto has it, the first snapshot of machine 7 moved trace time to its clock.
+        assert joined.files[m].home.machine == 1
+        assert [tie.said for tie in joined.ties] == [
+            "one boot: the manifest calls both y"
+            if machine == 1
+            else "one boot: the manifest calls a machine of both by one name"
+        ]
+
+
+def test_the_caller_overrules_the_manifest(tmp_path):
+    files = [{**A, "machine": {"name": "x"}}, {**B, "machine": {"name": "x"}}]
+    path = zipped(tmp_path / "a.zip", [text(files=files)], "a", "b")
+    assert tt.merge([path], None).boots[0].same
+    assert not tt.merge([path], None, different=["a,b"]).boots[0].same
+    files[1]["machine"] = {"name": "y"}
+    path = zipped(tmp_path / "b.zip", [text(files=files)], "a", "b")
+    assert tt.merge([path], None).boots[0].reason == "the manifest calls them x and y"
+    assert tt.merge([path], None, same=["a,b"]).boots[0].same
+
+
+def test_each_archive_has_a_manifest_of_its_own(tmp_path):
+    """A name in one archive says nothing of that name in another."""
+    files = [
+        {**A, "machine": {"name": "x"}},
+        {**B, "machine": {"name": "y"}, "clocks": {**TO_A, "offset_ns": 500}},
+    ]
+    paths = [
+        zipped(tmp_path / name, [text(files=files, attributes={"run": name})], "a", "b")
+        for name in ("1.zip", "2.zip")
+    ]
+    sync = "1.zip:a:BOOTTIME=2.zip:a:BOOTTIME+1us+-1us"
+    report = tt.merge(paths, None, sync=[sync])
+    assert [file.name for file in report.files] == ["1.zip:a", "1.zip:b", "2.zip:a", "2.zip:b"]
+    assert [file.offset_ns for file in report.files] == [0, 500, 1_000, 1_500]
+    assert report.attributes == (("run", "1.zip"), ("run", "2.zip"))
+    assert not any(decision.same for decision in report.boots)
+
+
+@pytest.mark.parametrize(
+    ("time", "error"),
+    [
+        ({"clock": "REALTIME"}, "no snapshot of a has the clock REALTIME"),
+        ({"clock": "REALTIME", "file": "a"}, "no snapshot of a has the clock REALTIME"),
+        ({"clock": "BOOTTIME", "file": "b"}, "trace_time: 'b' is no trace of the archive"),
+    ],
+)
+def test_a_trace_time_that_no_file_has(tmp_path, time, error):
+    path = zipped(tmp_path / "a.zip", [text(files=[A, B], trace_time=time)], "a")
+    with pytest.raises(tt.TraceError, match=error):
+        tt.merge([path], None)
+
+
+def test_a_trace_time_that_nothing_ties_is_told(tmp_path):
+    apart = trace(
+        snapshot({BOOTTIME: 10**9}), snapshot({MONOTONIC: 1}), event(11 * 10**8, BOOTTIME)
+    )
+    path = zipped(tmp_path / "a.zip", [text(trace_time={"clock": "MONOTONIC"})], a=apart)
+    with pytest.raises(tt.UsageError, match="a has no place on MONOTONIC of a: no snapshot"):
+        tt.merge([path], tmp_path / "out.pftrace")
+
+
+def test_a_manifest_on_standard_input_is_used(tmp_path, spawn):
+    path = zipped(tmp_path / "a.zip", [text(attributes={"run": 7})], "a")
+    with path.open("rb") as content:
+        out, _ = spawn("merge", "-", stdin=content, stdout=subprocess.PIPE).communicate()
+    assert out.decode() == "run: 7\na: on the clock of the first file\n"
+
+
+def test_what_an_archive_has_besides_is_told(tmp_path, tracetime):
+    path = zipped(tmp_path / "a.zip", [text()], "a", notes="words")
+    assert tt.merge([path], None).left_out == (f"{path}: notes: it is of no known format",)
+    _, _, err = tracetime("merge", path)
+    assert err == f"note: left out: {path}: notes: it is of no known format\n"

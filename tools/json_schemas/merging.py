@@ -42,9 +42,9 @@ _FILE: Final = record(
         "clock": clock("Its trace clock, among the clocks of all files."),
         "ties": listed("What ties it to other files.", _TIE),
         "offset_ns": or_null(
-            int64("The first file's trace clock less its own, in its middle; null: not tied.")
+            int64("The timeline's clock less its trace clock, in its middle; null: not tied.")
         ),
-        "drift_ppm": or_null(number("How much faster the first file's clock runs over it.")),
+        "drift_ppm": or_null(number("How much faster the timeline's clock runs over it.")),
         "constant_error_ns": or_null(
             count("How far the estimate strays from that offset at most, ns.")
         ),
@@ -134,7 +134,7 @@ _WRITTEN_FILE: Final = record(
     "What came of one file.",
     {
         "name": text("Its name."),
-        "machine": count("The machine_id of its host; 0 is that of the first file."),
+        "machine": count("The machine_id of its host; 0 is that of the timeline."),
         "unresolved": count("Events without a trace time."),
         "early": count("Events before time 0, of the output or of the file."),
         "left_out": count("Events that track events of Perfetto's cannot be."),
@@ -156,6 +156,16 @@ _WRITTEN: Final = record(
         "bytes": count("How long it is."),
         "clock": clock("Which clock of the files its BOOTTIME is."),
         "files": listed("What came of each file, in order.", _WRITTEN_FILE),
+        "machines": listed(
+            "What its machines are called.",
+            record(
+                "One of them.",
+                {
+                    "machine": count("Its machine_id in the output; 0 is the host."),
+                    "name": text("As a manifest calls it, else the files that it is in."),
+                },
+            ),
+        ),
     },
 )
 
@@ -183,11 +193,14 @@ _EXPLAINED: Final = record(
 )
 
 MERGE: Final = record(
-    "Where files lie on the timeline of the first, and what ties them. It is printed before an "
+    "Where files lie on one timeline, and what ties them. It is printed before an "
     "error about files that nothing ties, too.",
     {
         "out": or_null(text("The file to write; null without -o.")),
-        "clock": clock("The trace clock of the first file: offsets are to it."),
+        "clock": clock(
+            "That of the timeline, which offsets are to: the trace clock of the first file, unless "
+            "a manifest chooses another."
+        ),
         "files": listed("The files, in the order of the arguments.", _FILE),
         "boots": listed(
             "Which files are of one boot of one machine, pair by pair.",
@@ -262,6 +275,22 @@ MERGE: Final = record(
         ),
         "explained": or_null(_EXPLAINED),
         "written": or_null(_WRITTEN),
+        "reference": count("The number of the file that the timeline's clock is of."),
+        "trace_time": or_null(
+            text("What a manifest chooses for the timeline, in words; null where none does.")
+        ),
+        "attributes": listed(
+            "What manifests say of their archives.",
+            record(
+                "One attribute.",
+                {
+                    "name": text("What it is called."),
+                    "str_value": or_null(text("What it is; null where that is a number.")),
+                    "int_value": or_null(int64("What it is; null where that is words.")),
+                },
+            ),
+        ),
+        "left_out": listed("What archives have that is no trace.", text("What, and why.")),
     },
 )
 

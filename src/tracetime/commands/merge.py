@@ -12,6 +12,7 @@ from tracetime.commands.limits import domains_of, limit_options
 from tracetime.commands.options import json_option, reading_options
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text, size
+from tracetime.commands.terminal import echo
 from tracetime.text import count, duration, printable, signed_duration
 
 if TYPE_CHECKING:
@@ -149,6 +150,10 @@ def _counts(file: WrittenFile) -> list[str]:
 
 
 def _print(screen: Console, report: MergeReport) -> None:
+    for text in report.left_out:
+        echo(f"note: left out: {text}", err=True)
+    for name, value in report.attributes:
+        print_text(screen, f"{printable(name)}: {printable(str(value))}", hanging="  ")
     for file in report.files:
         for line in _lines(file, report):
             print_text(screen, line, hanging="  ")
@@ -252,15 +257,16 @@ def _place(file: FileReport, report: MergeReport) -> str:
     if file.empty:
         return "it has no event on its trace clock: nothing of it is placed or written"
     if file.offset_ns is None:
-        return f"nothing ties it to the first file: {printable(file.why_not or '')}"
+        to = report.trace_time or "the first file"
+        return f"nothing ties it to {to}: {printable(file.why_not or '')}"
     if file.clock == report.clock:
-        return "on the clock of the first file"
+        return "on the clock of the first file" if report.trace_time is None else "on trace time"
     if file.half_width_ns is None or file.worst_half_width_ns is None:
         bar = "messages go one way only: the bar is open"
     else:
         bar = f"+- {duration(file.half_width_ns)}, +- {duration(file.worst_half_width_ns)} at worst"
     drift = f"{file.drift_ppm:+.3f} ppm"
-    first = printable(report.files[0].name)
+    first = report.trace_time or printable(report.files[0].name)
     text = f"{signed_duration(file.offset_ns)} to {first}, {drift}, {bar}"
     if file.read_twice:
         text += f"; its clock was set back and read {file.read_twice} of 257 instants twice"

@@ -6,7 +6,7 @@ times with a narrow bar.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
@@ -17,7 +17,7 @@ from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import UsageError
 from tracetime.merging.files import MergedFile, file_named
-from tracetime.text import duration
+from tracetime.text import duration, printable
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
@@ -58,7 +58,7 @@ class Boots:
 
     Attributes:
         decisions: one for each pair of files.
-        told: the pairs of numbers that are said to be of one boot.
+        told: the pairs of numbers that the caller or a manifest says to be of one boot.
 
     Raises:
         UsageError: a pair names no files, or contradicts another.
@@ -71,29 +71,27 @@ class Boots:
         for pair in _told(files, same, True).keys() & _told(files, different, False).keys():
             names = " and ".join(files[number].name for number in sorted(pair))
             raise UsageError(f"{names} are said to be the same machine and different ones")
-        self.told = [pair for pair, same in told.items() if same]
+        self.told: list[frozenset[int]] = []
         self.decisions: list[BootDecision] = []
         group = {file.number: file.number for file in files}
         for one, other in combinations(files, 2):
-            said = told.get(frozenset((one.number, other.number)))
-            decision = _decide(one, other, said)
+            pair = frozenset((one.number, other.number))
+            said = _said(one, other, told.get(pair))
+            decision = BootDecision(one.number, other.number, *(said or _compared(one, other)))
             self.decisions.append(decision)
+            if said is not None and decision.same:
+                self.told.append(pair)
             if decision.same:
                 old, new = group[other.number], group[one.number]
                 group = {file: new if of == old else of for file, of in group.items()}
         self._check(files, group)
         self._numbers: dict[Place, int] = {}
-        by_group: dict[int, int] = {}
-        for file in files:
-            for machine in sorted(file.machines):
-                if machine == file.home.machine:
-                    number = by_group.setdefault(group[file.number], self._next(by_group))
-                else:
-                    number = self._next(by_group)
-                self._numbers[file.number, machine] = number
+        by_boot: dict[object, int] = {}
+        for file, machine, boot in _boots(files, group):
+            self._numbers[file, machine] = by_boot.setdefault(boot, len(by_boot))
 
-    def _next(self, by_group: dict[int, int]) -> int:
-        return 1 + max((*self._numbers.values(), *by_group.values()), default=-1)
+    def _next(self) -> int:
+        return 1 + max(self._numbers.values(), default=-1)
 
     def _check(self, files: Sequence[MergedFile], group: dict[int, int]) -> None:
         """Raise UsageError where A is B and B is C, but A is not C."""
@@ -107,7 +105,7 @@ class Boots:
 
     def another(self) -> int:
         """A number that no machine of a file has, nor will have."""
-        return self._numbers.setdefault((_NO_FILE, 0), self._next({}))
+        return self._numbers.setdefault((_NO_FILE, 0), self._next())
 
     def machine(self, file: int, machine: int) -> int:
         """The number of a machine of a file."""
@@ -128,7 +126,7 @@ class Boots:
         """
         machine = self._numbers.get((file, clock.machine), None)
         if machine is None:
-            machine = self._numbers[file, clock.machine] = self._next({})
+            machine = self._numbers[file, clock.machine] = self._next()
         own = 0 if clock.clock in ONE_OSCILLATOR else file
         return ClockId(clock.clock, clock.sequence, machine, own)
 
@@ -148,9 +146,50 @@ def _told(
     return found
 
 
-def _decide(one: MergedFile, other: MergedFile, told: bool | None) -> BootDecision:
-    same, reason = _compared(one, other) if told is None else (told, "you, or the manifest, say so")
-    return BootDecision(one.number, other.number, same, reason)
+def _said(one: MergedFile, other: MergedFile, told: bool | None) -> tuple[bool, str] | None:
+    """What the caller says of two files, else what the manifest of both does; None if neither."""
+    if told is not None:
+        return told, "you say so"
+    a, b = (file.machine_names.get(file.home.machine) for file in (one, other))
+    if a is None or b is None or one.manifest is not other.manifest:
+        return None
+    if a != b:
+        return False, f"the manifest calls them {printable(a)} and {printable(b)}"
+    if len({one.facts.boot_id, other.facts.boot_id} - {None, b""}) > 1:
+        return None
+    return True, f"the manifest calls both {printable(a)}"
+
+
+def _boots(
+    files: Sequence[MergedFile], group: dict[int, int]
+) -> Iterator[tuple[int, int, Hashable]]:
+    """Yield each machine of each file, with a key that machines of one boot share.
+
+    Args:
+        files: all of them.
+        group: of each file's first machine, by number of the file.
+    """
+    groups: dict[Hashable, set[int]] = {}
+    for file in files:
+        groups.setdefault(_named(file, file.home.machine), set()).add(group[file.number])
+    for file in files:
+        for machine in sorted(file.machines):
+            key = _named(file, machine)
+            of_name = groups.get(key, set())
+            if machine == file.home.machine:
+                yield file.number, machine, group[file.number]
+            elif machine not in file.machine_names:
+                yield file.number, machine, (file.number, machine)
+            elif len(of_name) == 1:
+                yield file.number, machine, next(iter(of_name))
+            else:
+                # Where first machines of that name are of several boots, it is of none of these.
+                yield file.number, machine, key
+
+
+def _named(file: MergedFile, machine: int) -> Hashable:
+    """A machine by its name, which is of the archive."""
+    return id(file.manifest), file.machine_names.get(machine)
 
 
 def _compared(one: MergedFile, other: MergedFile) -> tuple[bool, str]:

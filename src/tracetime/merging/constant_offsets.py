@@ -138,21 +138,30 @@ def instants_between(low: int, high: int) -> np.ndarray[tuple[int], np.dtype[np.
 def span_on(file: MergedFile, clock: ClockId) -> list[int]:
     """The first and last event of a file on one of its clocks; its snapshots where it has none.
 
+    Those also of a machine that nothing ties to the file's first one.
+
     Raises:
         UsageError: the events cannot be placed on it.
     """
     if file.span is None:
-        ends = [
-            end
-            for info in file.trace.clocks.clocks()
-            if info.clock == clock
-            for end in (info.first_ns, info.last_ns)
-            if end is not None
-        ]
-        return ends or [0]
+        return _read(file, clock)
     try:
         return [
             file.trace.clocks.convert(time, file.home, clock, policy="tube") for time in file.span
         ]
     except ConversionError as error:
+        if clock.machine != file.home.machine:
+            return _read(file, clock)
         raise UsageError(f"{file.name}: events cannot be placed on {clock}: {error}") from error
+
+
+def _read(file: MergedFile, clock: ClockId) -> list[int]:
+    """The first and last reading of a clock in snapshots; 0 without any."""
+    ends = [
+        end
+        for info in file.trace.clocks.clocks()
+        if info.clock == clock
+        for end in (info.first_ns, info.last_ns)
+        if end is not None
+    ]
+    return ends or [0]

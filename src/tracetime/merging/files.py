@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import PLACED, ConversionError, TraceError, UsageError
-from tracetime.formats import open_traces
+from tracetime.formats import open_archive, open_standard_input, open_traces
 from tracetime.formats.perfetto.read.baked_trace import BakedTrace
 from tracetime.formats.perfetto.read.boot_facts import BootFacts, boot_facts
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.merging.ahead import each
+from tracetime.merging.manifest_members import machine_names, manifest_of
+from tracetime.merging.manifest_reading import Manifest
 from tracetime.text import did_you_mean, printable
 from tracetime.trace import Trace
 
@@ -35,6 +37,9 @@ class MergedFile:
         trace: open.
         span: trace time of its first and last event, by floor; None without events.
         facts: what it says of its boot.
+        member: its name in its archive; empty of a file.
+        manifest: the perfetto_manifest of its archive.
+        machine_names: what the manifest calls its machines, by their index in the trace.
     """
 
     number: int
@@ -42,6 +47,9 @@ class MergedFile:
     trace: Trace
     span: tuple[int, int] | None
     facts: BootFacts
+    member: str = ""
+    manifest: Manifest | None = None
+    machine_names: dict[int, str] = field(default_factory=dict)
 
     @property
     def home(self) -> ClockId:
@@ -50,9 +58,9 @@ class MergedFile:
 
     @property
     def machines(self) -> set[int]:
-        """The machines that its clocks are of."""
+        """Its machines, those without clocks too."""
         clocks = (info.clock for info in self.trace.clocks.clocks())
-        return {self.home.machine, *(clock.machine for clock in clocks)}
+        return {*range(len(self.trace.machines)), *(clock.machine for clock in clocks)}
 
     @property
     def has_kernel_clock(self) -> bool:
@@ -68,38 +76,86 @@ class MergedFile:
         return False
 
 
+class OpenedFiles(NamedTuple):
+    """The traces of some paths, and what was left out of archives, a line each."""
+
+    files: list[MergedFile]
+    left_out: list[str]
+
+
+class _Opened(NamedTuple):
+    """A trace, and of which archive it is."""
+
+    trace: Trace
+    archive: str | None = None
+    member: str = ""
+    manifest: Manifest | None = None
+
+
 def open_files(
     inputs: Iterable[str | os.PathLike[str]],
     stack: ExitStack,
     opened: Callable[[Trace], object] | None = None,
     reading: Mapping[str, Any] | None = None,
-) -> list[MergedFile]:
+) -> OpenedFiles:
     """Open the traces of some paths; archives have several. The stack closes them.
 
     opened: called with each. reading: how, as `open_traces` takes it.
 
     Raises:
-        UsageError: fewer than two traces; a file is given twice, or cannot be read.
-        TraceError: a file is damaged.
+        UsageError: fewer than two traces, without a manifest; a file is given twice, or cannot be
+            read.
+        TraceError: a file is damaged, or a manifest breaks a rule.
     """
-    traces: list[Trace] = []
+    found: list[_Opened] = []
+    left_out: list[str] = []
     for path in _different(inputs):
         with of_file(os.fspath(path)):
-            found = open_traces(path, **(reading or {}))
-        for trace in found:
-            stack.enter_context(trace)
-            # Its own times are what is merged.
-            traces.append(trace.as_written() if isinstance(trace, BakedTrace) else trace)
-            if opened is not None:
-                opened(trace)
-    if len(traces) < 2:
+            for one in _traces(os.fspath(path), reading or {}, left_out):
+                stack.enter_context(one.trace)
+                # Its own times are what is merged.
+                if isinstance(one.trace, BakedTrace):
+                    one = one._replace(trace=one.trace.as_written())
+                found.append(one)
+                if opened is not None:
+                    opened(one.trace)
+    if len(found) < 2 and not any(one.manifest is not None for one in found):
         raise UsageError("merging takes two traces or more: give the path of each")
-    names = _names([trace.path for trace in traces])
-    read = each(_read, zip(names, traces, strict=True))
-    return [
-        MergedFile(number, name, trace, *found)
-        for number, (name, trace, found) in enumerate(zip(names, traces, read, strict=True))
+    names = _names([(one.archive or one.trace.path, one.member) for one in found])
+    read = each(_read, zip(names, (one.trace for one in found), strict=True))
+    files = [
+        MergedFile(number, name, one.trace, *facts, one.member, one.manifest)
+        for number, (name, one, facts) in enumerate(zip(names, found, read, strict=True))
     ]
+    return OpenedFiles([_with_machine_names(file) for file in files], left_out)
+
+
+def _traces(path: str, reading: Mapping[str, Any], left_out: list[str]) -> Iterator[_Opened]:
+    """Open the traces of a path one by one; what an archive has else goes to `left_out`."""
+    archive = open_standard_input(**reading) if path == "-" else open_archive(path, **reading)
+    if archive is None:
+        yield from map(_Opened, open_traces(path, **reading))
+        return
+    if isinstance(archive, Trace):
+        yield _Opened(archive)
+        return
+    with archive:
+        manifest = manifest_of(archive)
+        archive.check_traces()
+        for name, why in archive.left_out.items():
+            if name not in archive.manifests:
+                left_out.append(f"{printable(path)}: {printable(name)}: {why}")
+        if archive.damage is not None:
+            left_out.append(f"{printable(path)}: {archive.damage}")
+        for name in archive.members:
+            yield _Opened(archive.open(name), path, name, manifest)
+
+
+def _with_machine_names(file: MergedFile) -> MergedFile:
+    if file.manifest is None:
+        return file
+    with of_file(file.name):
+        return replace(file, machine_names=machine_names(file.manifest, file.member, file.trace))
 
 
 @contextmanager
@@ -163,16 +219,30 @@ def file_named(files: Sequence[MergedFile], text: str) -> MergedFile:
     raise UsageError(f"{printable(text)!r} is none of the files{near}")
 
 
-def _names(paths: Sequence[str]) -> list[str]:
-    """The shortest ends of paths that tell them apart; with a number where nothing does."""
+def _names(places: Sequence[tuple[str, str]]) -> list[str]:
+    """The shortest ends of paths that tell them apart; with a number where nothing does.
+
+    places: of each the path of the file, and the member of it, or "".
+    """
+    paths = [f"{path}:{member}" if member else path for path, member in places]
     if len(set(paths)) < len(paths):
         return [f"{path}#{number}" for number, path in enumerate(paths)]
-    parts = [Path(path).parts for path in paths]
+    parts = [_parts(*place) for place in places]
     for n in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(one[-n:]) for one in parts]
+        names = ["".join(one[-n:]) for one in parts]
         if len(set(names)) == len(names):
             return names
-    return list(paths)
+    return paths
+
+
+def _parts(path: str, member: str) -> list[str]:
+    """The parts of a place, each but the last with what ends it."""
+    folders = [part if part.endswith("/") else f"{part}/" for part in Path(path).parts]
+    file = folders.pop().removesuffix("/") if folders else path
+    if not member:
+        return [*folders, file]
+    *inside, name = member.split("/")
+    return [*folders, f"{file}:", *(f"{part}/" for part in inside), name]
 
 
 def _span(trace: Trace, check: Callable[[], None]) -> tuple[int, int] | None:

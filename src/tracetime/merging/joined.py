@@ -13,11 +13,11 @@ from tracetime.clocks.ids import ClockId
 from tracetime.formats.ctf.reader import CtfTrace
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.joining import join
-from tracetime.merging.boots import BootDecision, Boots
+from tracetime.merging.boots import Boots
 from tracetime.merging.collectives import PYTORCH, Together, TogetherRule, add_collectives
 from tracetime.merging.constant_offsets import add_sync, half_width_ns
-from tracetime.merging.files import MergedFile, of_file, open_files
-from tracetime.merging.manifest_ties import add_manifest, machine_pairs, manifest_of
+from tracetime.merging.files import MergedFile, open_files
+from tracetime.merging.manifest_ties import add_manifests, reference_of
 from tracetime.merging.message_ties import TCP, MessageRule, Messages, add_messages
 from tracetime.merging.ties import Tie
 from tracetime.merging.wall_clocks import add_wall_clocks
@@ -35,8 +35,8 @@ class JoinedTraces:
     """Traces on one graph; close it, or use it in a `with`.
 
     Args:
-        inputs: paths of traces and archives, of any format. Where the one input is an archive with
-            a perfetto_manifest, its offsets and names of machines are used.
+        inputs: paths of traces and archives, of any format. Of an archive with a perfetto_manifest
+            its offsets, names of machines and trace time are used.
         sync: offsets that are known, `A:CLOCK=B:CLOCK+OFFSET+-HALF`.
         match: which events are messages, `send=NAME recv=NAME key=ARG,ARG`.
         together: which slices no file leaves before all have entered, `name=PATTERN key=ARG,ARG`.
@@ -47,6 +47,8 @@ class JoinedTraces:
 
     Attributes:
         files: in the order given.
+        left_out: what archives have that is no trace, a line each.
+        reference: the clock that offsets are to, and whose it is.
         boots: which of them are of one boot.
         graph: the clocks of all, under the ids that `clock` gives.
         own: of each file, what its own snapshots and orders are in the graph.
@@ -56,8 +58,9 @@ class JoinedTraces:
         given: the rules that the caller gave, with their text.
 
     Raises:
-        UsageError: fewer than two traces; an option that cannot be read or names no file.
-        TraceError: a file is damaged.
+        UsageError: fewer than two traces, without a manifest; an option that cannot be read or
+            names no file.
+        TraceError: a file is damaged, or a manifest breaks a rule.
     """
 
     def __init__(  # noqa: PLR0913  the options of the command
@@ -73,10 +76,6 @@ class JoinedTraces:
         assume_wall_clock: str | None = None,
         reading: Mapping[str, Any] | None = None,
     ) -> None:
-        inputs = list(inputs)
-        archive = os.fspath(inputs[0]) if len(inputs) == 1 else ""
-        with of_file(archive):
-            manifest = manifest_of(archive) if archive else None
         of_messages = {text: MessageRule.parse(text) for text in match}
         of_together = {text: TogetherRule.parse(text) for text in together}
         self.given: dict[str, MessageRule | TogetherRule] = {**of_messages, **of_together}
@@ -85,26 +84,23 @@ class JoinedTraces:
         assumed_ns = None if assume_wall_clock is None else half_width_ns(assume_wall_clock)
         self._stack = ExitStack()
         try:
-            self.files: Sequence[MergedFile] = open_files(inputs, self._stack, opened, reading)
-            alike: list[tuple[str, str]] = []
-            unlike: list[tuple[str, str]] = []
-            if manifest is not None:
-                alike, unlike = machine_pairs(manifest, self.files, archive)
-            self.boots = Boots(self.files, [*same, *alike], [*different, *unlike])
+            found = open_files(inputs, self._stack, opened, reading)
+            self.files: Sequence[MergedFile] = found.files
+            self.left_out = found.left_out
+            self.reference = reference_of(self.files)
+            self.boots = Boots(self.files, same, different)
             self.graph = ClockGraph()
             self.own = [self._join(file) for file in self.files]
             self.ties = self._of_one_boot()
-            if manifest is not None:
-                self.ties += add_manifest(self.graph, self.files, self.boots, manifest, archive)
+            self.ties += add_manifests(self.graph, self.files, self.boots)
             for text in sync:
                 self.ties.append(add_sync(self.graph, self.files, self.boots, text))
             if sum(isinstance(file.trace, CtfTrace) for file in self.files) > 1:
                 message_rules.append(MessageRule.parse(TCP))
             self.messages: dict[MessageRule, Messages] = {}
             for rule in message_rules:
-                found = add_messages(self.graph, self.files, self.boots, rule)
-                self.messages[rule] = found
-                self.ties += found.ties
+                self.messages[rule] = add_messages(self.graph, self.files, self.boots, rule)
+                self.ties += self.messages[rule].ties
             ties, self.wall_clocks = add_wall_clocks(self.graph, self.files, self.boots, assumed_ns)
             self.ties += ties
             self.together: dict[TogetherRule, Together] = {}
@@ -134,6 +130,11 @@ class JoinedTraces:
         """The trace clock of a file, among the clocks of all."""
         return self.boots.clock(number, self.files[number].home)
 
+    @property
+    def timeline(self) -> ClockId:
+        """The clock that offsets are to, among the clocks of all."""
+        return self.boots.clock(self.reference.file, self.reference.clock)
+
     def _join(self, file: MergedFile) -> OwnEvidence:
         """Add what a file knows of its clocks."""
         parts = self.graph._parts
@@ -142,13 +143,16 @@ class JoinedTraces:
         return OwnEvidence(*map(range, before, parts.state.version))
 
     def _of_one_boot(self) -> list[Tie]:
-        return [
-            Tie(decision.one, decision.other, "clocks", 1, f"one boot: {decision.reason}")
-            for decision in self.boots.decisions
-            if decision.same and self._share_a_clock(decision)
-        ]
+        ties = []
+        for one, other, same, reason in self.boots.decisions:
+            if same and all(self.files[number].has_kernel_clock for number in (one, other)):
+                ties.append(Tie(one, other, "clocks", 1, f"one boot: {reason}"))
+            elif not same and self._clocks(one) & self._clocks(other):
+                said = "one boot: the manifest calls a machine of both by one name"
+                ties.append(Tie(one, other, "clocks", 1, said))
+        return ties
 
-    def _share_a_clock(self, decision: BootDecision) -> bool:
-        """Whether two files of one boot have clocks of the kernel's: these are one."""
-        ends = (self.files[number] for number in (decision.one, decision.other))
-        return all(file.has_kernel_clock for file in ends)
+    def _clocks(self, number: int) -> set[ClockId]:
+        """The clocks of a file, among those of all."""
+        infos = self.files[number].trace.clocks.clocks()
+        return {self.boots.clock(number, info.clock) for info in infos}

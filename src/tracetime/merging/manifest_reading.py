@@ -100,6 +100,10 @@ class Manifest:
     trace_time: TraceTime | None
     attributes: tuple[tuple[str, str | int], ...]
 
+    def entry(self, path: str) -> ManifestFile | None:
+        """What it says of a member; None where it says nothing."""
+        return next((file for file in self.files if file.path == path), None)
+
 
 class _Object(dict[str, object]):
     """An object of JSON, and a key that it has twice."""

@@ -1,132 +1,137 @@
-"""What the perfetto_manifest of an archive says of its members, as ties and machines of a merge."""
+"""What the perfetto_manifests of archives say of clocks: offsets, and the one that times are on."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from itertools import combinations
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
-from tracetime.formats import open_archive
 from tracetime.graph.graph import ClockGraph
 from tracetime.merging.boots import Boots
 from tracetime.merging.constant_offsets import add_offset
 from tracetime.merging.files import MergedFile
-from tracetime.merging.manifest_reading import (
-    MOST_BYTES,
-    Manifest,
-    ManifestFile,
-    read_manifest,
-)
+from tracetime.merging.manifest_reading import Manifest, TraceTime
 from tracetime.merging.ties import Tie
 from tracetime.text import printable
 
 
-def manifest_of(path: str | os.PathLike[str]) -> Manifest | None:
-    """Return the manifest of an archive; None of an archive without, and of any other file.
+class Reference(NamedTuple):
+    """The clock that offsets are to.
+
+    Attributes:
+        file: number of the file that it is of.
+        clock: as that file calls it.
+        is_given: whether a manifest chooses it; else it is the trace clock of the first file.
+    """
+
+    file: int
+    clock: ClockId
+    is_given: bool
+
+
+def manifests(files: Sequence[MergedFile]) -> list[tuple[Manifest, dict[str, MergedFile]]]:
+    """The manifests of the archives that files are of, each with these, by name of the member."""
+    found: dict[int, tuple[Manifest, dict[str, MergedFile]]] = {}
+    for file in files:
+        if file.manifest is not None:
+            found.setdefault(id(file.manifest), (file.manifest, {}))[1][file.member] = file
+    return list(found.values())
+
+
+def add_manifests(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots) -> list[Tie]:
+    """Add the offsets of manifests, which are taken as exact.
 
     Raises:
-        UsageError: the file cannot be read.
-        TraceError: the archive is damaged; it has two manifests, or one that breaks a rule.
-    """
-    archive = open_archive(os.fspath(path))
-    if archive is None:
-        return None
-    with archive:
-        if len(archive.manifests) > 1:
-            raise TraceError("multiple perfetto_manifest files in archive: keep one")
-        if not archive.manifests:
-            return None
-        manifest = read_manifest(archive.read(archive.manifests[0], MOST_BYTES))
-        for file in manifest.files:
-            if file.clocks is not None and file.path not in archive.members:
-                raise TraceError(
-                    f"perfetto_manifest: clocks of {printable(file.path, 100)!r}: the archive has "
-                    "no such trace"
-                )
-        return manifest
-
-
-def machine_pairs(
-    manifest: Manifest, files: Sequence[MergedFile], archive: str
-) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return pairs of paths of traces whose machines have one name, and different names.
-
-    Traces of two boots of one machine are in neither: their clocks are not the same.
-    """
-    said = {file.path: _first_machine(file) for file in manifest.files}
-    named = [(file, said.get(_member(file, archive))) for file in files]
-    same, different = [], []
-    for (one, a), (other, b) in combinations(named, 2):
-        paths = one.trace.path, other.trace.path
-        if a is None or b is None:
-            continue
-        if a != b:
-            different.append(paths)
-        elif len({one.facts.boot_id, other.facts.boot_id} - {None, b""}) < 2:
-            same.append(paths)
-    return same, different
-
-
-def add_manifest(
-    graph: ClockGraph,
-    files: Sequence[MergedFile],
-    boots: Boots,
-    manifest: Manifest,
-    archive: str,
-) -> list[Tie]:
-    """Add the offsets of a manifest, which are taken as exact.
-
-    Raises:
-        TraceError: it pins a file that has clocks of its own.
+        TraceError: one pins a file that has clocks of its own.
         UsageError: a file has no such clock; an offset leaves int64.
     """
-    ties = []
-    by_path = {_member(file, archive): file for file in files}
-    entries = {entry.path: entry for entry in manifest.files}
+    return [
+        tie
+        for manifest, members in manifests(files)
+        for tie in _offsets(graph, boots, manifest, members)
+    ]
+
+
+def _offsets(
+    graph: ClockGraph, boots: Boots, manifest: Manifest, members: dict[str, MergedFile]
+) -> Iterator[Tie]:
     for entry in manifest.files:
         override = entry.clocks
         if override is None:
             continue
-        reference = entries[override.file]
-        if reference.path not in by_path:
+        if override.file not in members:
             raise TraceError(
-                f"perfetto_manifest: {printable(reference.path, 100)!r} is no trace of the archive"
+                f"perfetto_manifest: {printable(override.file, 100)!r} is no trace of the archive"
             )
-        source, target = by_path[entry.path], by_path[reference.path]
+        source, target = members[entry.path], members[override.file]
         if override.clock is None and len(source.trace.clocks.clocks()) > 1:
             raise TraceError(
                 "perfetto_manifest: clock overrides require the trace to use a single clock: a "
                 "clocks override without a source clock pins a clockless file; name the clock of "
                 f"{printable(entry.path, 100)!r}"
             )
-        there = _clock(source, entry, override.clock, override.machine)
-        here = _clock(target, reference, override.reference_clock, override.reference_machine)
+        there = _clock(source, override.clock, override.machine)
+        here = _clock(target, override.reference_clock, override.reference_machine)
+        names = source.trace.clocks.name(there), target.trace.clocks.name(here)
         said = (
-            f"the manifest's offset of {override.offset_ns} ns between {there} and {here}, "
+            f"the manifest's offset of {override.offset_ns} ns between {names[0]} and {names[1]}, "
             "which is taken as exact: the manifest gives no bar"
         )
-        ties.append(
-            add_offset(graph, boots, (target, here), (source, there), override.offset_ns, 0, said)
+        yield add_offset(graph, boots, (target, here), (source, there), override.offset_ns, 0, said)
+
+
+def reference_of(files: Sequence[MergedFile]) -> Reference:
+    """The clock that a manifest chooses; without one, the trace clock of the first file.
+
+    Where several manifests choose, the first does.
+
+    Raises:
+        TraceError: no file of the machine that it names has that clock.
+    """
+    for manifest, members in manifests(files):
+        if manifest.trace_time is not None:
+            return _chosen(manifest.trace_time, members)
+    return Reference(0, files[0].home, False)
+
+
+def _chosen(time: TraceTime, members: dict[str, MergedFile]) -> Reference:
+    if time.file is None:
+        # Perfetto's host is the machine of the files that the manifest gives none.
+        unnamed = [file for file in members.values() if not file.machine_names]
+        able = unnamed or list(members.values())
+    elif time.file in members:
+        able = [members[time.file]]
+    else:
+        raise TraceError(
+            f"perfetto_manifest: trace_time: {printable(time.file, 100)!r} is no trace of the "
+            "archive"
         )
-    return ties
+    for file in able:
+        clock = _clock(file, time.clock, time.machine)
+        if clock == file.home or clock in (info.clock for info in file.trace.clocks.clocks()):
+            return Reference(file.number, clock, True)
+    names = ", ".join(printable(file.name) for file in able)
+    raise TraceError(
+        f"perfetto_manifest: trace_time: no snapshot of {names} has the clock "
+        f"{ClockId(time.clock)}: name a file that has it"
+    )
 
 
-def _member(file: MergedFile, archive: str) -> str:
-    return file.trace.path.removeprefix(f"{archive}:")
+def _clock(file: MergedFile, clock: int | None, machine: str | None) -> ClockId:
+    """A clock of a machine as its file calls it; None: the file's own.
 
-
-def _first_machine(file: ManifestFile) -> str | None:
-    """The name of the machine that the file's own clocks are of."""
-    return next((one.name for one in file.machines if one.id in (None, 0)), None)
-
-
-def _clock(
-    file: MergedFile, entry: ManifestFile, clock: int | None, machine: str | None
-) -> ClockId:
+    Raises:
+        TraceError: the file has nothing of that machine.
+    """
     if clock is None:
         return file.home
-    numbers = (one.id for one in entry.machines if one.name == machine)
-    number = next(numbers, None)
-    return ClockId(clock, machine=file.home.machine if number is None else number)
+    if machine is None:
+        return ClockId(clock, machine=file.home.machine)
+    for number, name in file.machine_names.items():
+        if name == machine:
+            return ClockId(clock, machine=number)
+    raise TraceError(
+        f"perfetto_manifest: {printable(file.name)} has no packet of machine "
+        f"{printable(machine, 100)!r}"
+    )

@@ -40,10 +40,11 @@ def merge(  # noqa: PLR0913  the options of the command
     """Put traces of several files on one timeline, say how far off each may be, and write them.
 
     Args:
-        inputs: paths of traces and archives, of any format: two traces or more.
-        out: path of a Perfetto trace (.pftrace) of all events, on BOOTTIME of the first file; or of
-            a zip archive (.zip) of the inputs, byte for byte, with a perfetto_manifest that has a
-            constant offset for each; None to write nothing.
+        inputs: paths of traces and archives, of any format: two traces or more, or an archive with
+            a perfetto_manifest, whose offsets, names of machines and trace time are used.
+        out: path of a Perfetto trace (.pftrace) of all events, on BOOTTIME of the first file, or on
+            the trace time of a manifest; or of a zip archive (.zip) of the inputs, byte for byte,
+            with a perfetto_manifest that has a constant offset for each; None to write nothing.
         sync: offsets that are known, each `A:CLOCK=B:CLOCK+OFFSET+-HALF`: when CLOCK of file B
             reads t, that of file A reads t + OFFSET, give or take HALF.
         match: which events are messages between files, each `send=EVENT recv=EVENT key=ARG,ARG`.
@@ -59,8 +60,9 @@ def merge(  # noqa: PLR0913  the options of the command
         opened: called with each trace once it is open; its `on_read` tells how far it is read.
 
     Raises:
-        UsageError: fewer than two traces; an option that cannot be read; with `out`, a file that
-            nothing ties to the first, or that Perfetto cannot place by a manifest.
+        UsageError: fewer than two traces, without a manifest; an option that cannot be read; with
+            `out`, a file that nothing ties to the timeline, or that Perfetto cannot place by a
+            manifest.
         TraceError: a file is damaged. Whatever is raised, nothing is left of the output.
     """
     if out is not None and not os.fspath(out).endswith((ENDING, ".zip")):

@@ -70,7 +70,7 @@ def write_trace(
     with whole_file(file_target(out)) as part, part.open("wb") as file:
         writer = _Writer(joined, file)
         written = tuple(writer.write_all())
-        return WrittenTrace(os.fspath(out), file.tell(), writer.target, written)
+        return WrittenTrace(os.fspath(out), file.tell(), writer.target, written, writer.names)
 
 
 class _Renumbered:
@@ -89,6 +89,7 @@ class _Writer:
 
     Attributes:
         target: the clock of the output.
+        names: what each machine of the output is called, by its machine_id.
     """
 
     def __init__(self, joined: JoinedTraces, file: IO[bytes]) -> None:
@@ -97,11 +98,11 @@ class _Writer:
         self.target = target_of(joined)
         self._machines = [self._machines_of(one) for one in joined.files]
         files_of = Counter(m for own in self._machines for m in set(own))
-        self._names = {machine: _name_of(self._files_of(machine)) for machine in files_of}
+        self.names = {machine: self._name_of(machine) for machine in files_of}
         self._renumberer = Renumberer(
             secrets.randbits(64),
             _HEAD,
-            {machine: name.encode() for machine, name in self._names.items()},
+            {machine: name.encode() for machine, name in self.names.items()},
             {machine for machine, n in files_of.items() if n > 1},
         )
         self._clocks = {machine: BakedClocks(_BOOTTIME, 0, _MARK, False) for machine in files_of}
@@ -118,14 +119,21 @@ class _Writer:
         own = [file.home.machine]
         if isinstance(file.trace, PerfettoTrace):
             own = list(range(len(file.trace.machines)))
-        # The machine of the first file's trace clock is the host of the output.
-        here = boots.machine(0, self._joined.files[0].home.machine)
+        # The machine of the timeline is the host of the output.
+        here = self._joined.timeline.machine
         numbers = (boots.clock(file.number, ClockId(_BOOTTIME, machine=m)).machine for m in own)
         return [{here: 0, 0: here}.get(number, number) for number in numbers]
 
-    def _files_of(self, machine: int) -> list[MergedFile]:
-        pairs = zip(self._joined.files, self._machines, strict=True)
-        return [file for file, own in pairs if machine in own]
+    def _name_of(self, machine: int) -> str:
+        """What a machine of the output is called: as a manifest says, or by the files it is in."""
+        of = [
+            (file, file.machine_names.get(n))
+            for file, own in zip(self._joined.files, self._machines, strict=True)
+            for n, number in enumerate(own)
+            if number == machine
+        ]
+        named = (name for _, name in of if name is not None)
+        return next(named, None) or _names_of([file for file, _ in of])
 
     def _begin(self) -> None:
         """Write what is said of all files: that they are baked, and what the trace clock is."""
@@ -147,10 +155,10 @@ class _Writer:
         return self.target == self._joined.boots.clock(0, clock)
 
     def _wall_time(self, first: MergedFile) -> tuple[int, int | None]:
-        """A time of the output, and what REALTIME of the first machine read then."""
+        """A time of the output, and what REALTIME of its host read then."""
         assert first.span is not None
         graph, home = self._joined.graph, self._joined.home(0)
-        wall = self._joined.boots.clock(0, ClockId(_REALTIME, machine=first.home.machine))
+        wall = ClockId(_REALTIME, machine=self._joined.timeline.machine)
         at = np.array([first.span[0]])
         if home != self.target:
             at = graph.convert(at, home, self.target, policy="tube")
@@ -196,7 +204,7 @@ class _Writer:
         self._renumberer.end()
         for machine in set(machines) - self._described:
             if machine not in self._renumberer.named:
-                self._file.write(made.machine_packet(machine, self._names[machine]))
+                self._file.write(made.machine_packet(machine, self.names[machine]))
         self._described |= set(machines)
         return written
 
@@ -270,8 +278,8 @@ def _from_zero(columns: Columns, written: WrittenFile) -> Columns:
     return columns | {"status": status}
 
 
-def _name_of(files: list[MergedFile]) -> str:
-    """What a machine is called: the names of its files, with their ranks."""
+def _names_of(files: list[MergedFile]) -> str:
+    """The names of some files, with their ranks."""
     names = [printable(file.name) + _rank(file) for file in files[:_MOST_NAMES]]
     if len(files) > _MOST_NAMES:
         names.append(f"{len(files) - _MOST_NAMES} more")

@@ -21,7 +21,12 @@ Values = npt.NDArray[np.int64]
 
 
 def target_of(joined: JoinedTraces) -> ClockId:
-    """The clock of the merged trace: BOOTTIME of the first file, else its trace clock."""
+    """The clock of the merged trace: BOOTTIME of the first file, else its trace clock.
+
+    Where a manifest chooses one, that.
+    """
+    if joined.reference.is_given:
+        return joined.timeline
     first = joined.files[0].home
     clock = joined.boots.clock(0, ClockId(_BOOTTIME, machine=first.machine))
     try:

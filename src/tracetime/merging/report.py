@@ -15,6 +15,7 @@ from tracetime.merging.alignment import LEAST
 from tracetime.merging.boots import BootDecision
 from tracetime.merging.evidence_between import evidence_between, instants_of
 from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.manifest_ties import manifests
 from tracetime.merging.message_ties import MessageRule, ties_nothing
 from tracetime.merging.pair_evidence import PairEvidence
 from tracetime.merging.shared_pids import SharedPid, shared_pids
@@ -29,21 +30,21 @@ Values = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """Where one file lies on the timeline of the first.
+    """Where one file lies on the timeline.
 
     Attributes:
         name: of the file.
         clock: its trace clock, among the clocks of all files.
         ties: what ties it to others.
-        offset_ns: the first file's trace clock less this one, in the middle of this file; None
-            where nothing ties them.
-        drift_ppm: how much faster the first file's clock runs over this file.
+        offset_ns: the timeline's clock less this one, in the middle of this file; None where
+            nothing ties them.
+        drift_ppm: how much faster the timeline's clock runs over this file.
         constant_error_ns: how far the estimate strays from that offset at most.
         half_width_ns: half the bar, median and worst over the file; None where a side is open.
         worst_half_width_ns: see there.
         read_twice: of how many of 257 instants over the file its clock, which was set back, may
             have read the same twice: there is no estimate there, and the figures leave them out.
-        why_not: why it has no place on the first file's clock; None where it has one.
+        why_not: why it has no place on the timeline; None where it has one.
         looked_for: what could have tied it, each with why it did not; empty where it is tied.
         advice: which options would tie it; None where it is tied.
         empty: whether it has no event on its trace clock: nothing of it is placed, or written.
@@ -71,7 +72,8 @@ class MergeReport:
     """What `merge` found before it wrote anything.
 
     Attributes:
-        clock: the trace clock of the first file: offsets are to it.
+        clock: that of the timeline, which offsets are to: the trace clock of the first file, unless
+            a manifest chooses another.
         files: one for each, in order.
         boots: which files are of one boot, pair by pair, and why.
         contradictions: loops of clocks whose evidence disagrees.
@@ -81,6 +83,10 @@ class MergeReport:
         shared_pids: what files that are said to be of one boot call two processes of one number.
         explained: the evidence between two files; None where it was not asked for.
         written: what came of each file in the Perfetto trace; None where none was written.
+        reference: the number of the file that the timeline's clock is of.
+        trace_time: what a manifest chooses for the timeline, in words; None where none does.
+        attributes: what manifests say of their archives: names and values.
+        left_out: what archives have that is no trace, a line each.
     """
 
     clock: ClockId
@@ -93,30 +99,36 @@ class MergeReport:
     shared_pids: tuple[SharedPid, ...] = ()
     explained: PairEvidence | None = None
     written: WrittenTrace | None = None
+    reference: int = 0
+    trace_time: str | None = None
+    attributes: tuple[tuple[str, str | int], ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def is_tied(self) -> bool:
-        """Whether every file has a place on the first one's clock."""
-        return all(file.why_not is None or file.empty for file in self.files[1:])
+        """Whether every file has a place on the timeline."""
+        return all(file.why_not is None or file.empty for file in self.files)
 
     def check_tied(self) -> None:
-        """Raise UsageError where a file has no place on the first one's clock, with what to do."""
-        first = printable(self.files[0].name)
+        """Raise UsageError where a file has no place on the timeline, with what to do."""
+        first = printable(self.files[self.reference].name)
         if all(file.empty for file in self.files):
             raise UsageError("none of the files has an event on its trace clock: nothing to merge")
-        if not self.is_tied and self.files[0].empty:
+        if not self.is_tied and self.files[self.reference].empty:
+            which = "the first file" if self.trace_time is None else "which has the trace time"
             raise UsageError(
-                f"{first}, the first file, has no event on its trace clock, and nothing ties "
-                "others to it: give a file with events first"
+                f"{first}, {which}, has no event on its trace clock, and nothing ties others to "
+                "it: give a file with events first"
             )
-        for file in self.files[1:]:
+        for file in self.files:
             if file.empty:
                 continue
             if file.advice is not None:
                 name = printable(file.name)
                 raise UsageError(f"nothing ties {name} to {first}: {file.advice}")
             if file.why_not is not None:
-                raise UsageError(f"{printable(file.name)} has no place: {file.why_not}")
+                on = "" if self.trace_time is None else f" on {self.trace_time}"
+                raise UsageError(f"{printable(file.name)} has no place{on}: {file.why_not}")
 
     def to_dict(self) -> dict[str, object]:
         """Return the report in the types of JSON."""
@@ -147,11 +159,22 @@ class MergeReport:
             "shared_pids": [shared._asdict() for shared in self.shared_pids],
             "explained": None if self.explained is None else self.explained.to_dict(),
             "written": None if self.written is None else self.written.to_dict(),
+            "reference": self.reference,
+            "trace_time": self.trace_time,
+            "attributes": [
+                {
+                    "name": name,
+                    "str_value": value if isinstance(value, str) else None,
+                    "int_value": value if isinstance(value, int) else None,
+                }
+                for name, value in self.attributes
+            ],
+            "left_out": list(self.left_out),
         }
 
 
 def report_of(joined: JoinedTraces, explain: tuple[str, str] | None = None) -> MergeReport:
-    """Measure where each file lies on the timeline of the first.
+    """Measure where each file lies on the timeline.
 
     Args:
         explain: two files of which the evidence is told.
@@ -162,7 +185,7 @@ def report_of(joined: JoinedTraces, explain: tuple[str, str] | None = None) -> M
     contradictions, found = joined.graph.inconsistencies(), _of_orders(joined)
     wrong = [one for one in found if one.kind == "wrong_order"]
     return MergeReport(
-        joined.home(0),
+        joined.timeline,
         tuple(_file(joined, file.number) for file in joined.files),
         tuple(joined.boots.decisions),
         tuple(contradictions),
@@ -171,7 +194,22 @@ def report_of(joined: JoinedTraces, explain: tuple[str, str] | None = None) -> M
         tuple(_without_ties(joined)),
         tuple(shared_pids(joined)),
         None if explain is None else evidence_between(joined, explain, contradictions, wrong),
+        reference=joined.reference.file,
+        trace_time=_trace_time(joined),
+        attributes=tuple(one for found, _ in manifests(joined.files) for one in found.attributes),
+        left_out=tuple(joined.left_out),
     )
+
+
+def _trace_time(joined: JoinedTraces) -> str | None:
+    """The clock that a manifest chooses, and whose it is; None where none does."""
+    file, clock, is_given = joined.reference
+    if not is_given:
+        return None
+    of = joined.files[file]
+    name = of.machine_names.get(clock.machine)
+    machine = "" if name is None else f" ({printable(name)})"
+    return f"{of.trace.clocks.name(clock)} of {printable(of.name)}{machine}"
 
 
 def _of_orders(joined: JoinedTraces) -> list[PairDiscontinuity]:
@@ -220,7 +258,7 @@ def _placed(joined: JoinedTraces, number: int) -> FileReport:
             ties,
             why_not="none of what ties files was found",
             looked_for=looked_for(joined, number),
-            advice=advice(joined.files[0], file),
+            advice=advice(joined.files[joined.reference.file], file),
         )
     times, twice = times[known], int((~known).sum())
     offsets = bounds.estimate - times
@@ -246,7 +284,7 @@ def _placed(joined: JoinedTraces, number: int) -> FileReport:
 def _bounds(
     joined: JoinedTraces, times: Values, home: ClockId
 ) -> tuple[Bounds[Values, Values], npt.NDArray[np.bool_]]:
-    """Times of a file on the first one's clock, and which of them its clock read once.
+    """Times of a file on the timeline, and which of them its clock read once.
 
     Raises:
         ConversionError: there is no such time, or none that the clock read once.
@@ -256,7 +294,7 @@ def _bounds(
     except ConversionError as error:
         if error.reason != "ambiguous_source":
             raise
-        estimate = joined.graph.convert(times, home, joined.home(0), policy="tube", errors="mask")
+        estimate = joined.graph.convert(times, home, joined.timeline, policy="tube", errors="mask")
         known = estimate.is_valid().to_numpy(zero_copy_only=False)
         if not known.any():
             raise
@@ -264,12 +302,12 @@ def _bounds(
 
 
 def _convert(joined: JoinedTraces, times: Values, home: ClockId) -> Bounds[Values, Values]:
-    return joined.graph.convert(times, home, joined.home(0), policy="tube", bounds=True)
+    return joined.graph.convert(times, home, joined.timeline, policy="tube", bounds=True)
 
 
 def _is_tied(joined: JoinedTraces, number: int) -> bool:
-    """Whether ties lead from a file to the first, over others or at once."""
-    reached, grown = {0}, True
+    """Whether ties lead from a file to that of the timeline, over others or at once."""
+    reached, grown = {joined.reference.file}, True
     while grown:
         ends = [{tie.one, tie.other} for tie in joined.ties]
         found = reached.union(*(pair for pair in ends if pair & reached))

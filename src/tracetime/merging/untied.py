@@ -18,20 +18,20 @@ _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 
 
 def looked_for(joined: JoinedTraces, number: int) -> tuple[str, ...]:
-    """What could have tied a file to the first, each with why it did not."""
+    """What could have tied a file to that of the timeline, each with why it did not."""
     return tuple(_looked_for(joined, number))
 
 
 def _looked_for(joined: JoinedTraces, number: int) -> Iterator[str]:
-    first, file = joined.files[0], joined.files[number]
+    first, file = joined.files[joined.reference.file], joined.files[number]
     for decision in joined.boots.decisions:
-        if (decision.one, decision.other) == (0, number):
+        if {decision.one, decision.other} == {first.number, number}:
             why = decision.reason
             if decision.same:
                 names = [printable(f.name) for f in (first, file) if not f.has_kernel_clock]
                 why = f"{why}, but there is no clock of the kernel's in {' and '.join(names)}"
             yield f"one boot: {why}"
-    for which in (joined.files[0], file):
+    for which in (first, file):
         if which.number in joined.wall_clocks:
             yield f"wall clocks: {printable(which.name)}: {joined.wall_clocks[which.number]}"
     for together, found in joined.together.items():

@@ -13,7 +13,7 @@ class WrittenFile:
 
     Attributes:
         name: of the file.
-        machine: the machine_id of its host in the output; 0 is that of the first file.
+        machine: the machine_id of its host in the output; 0 is that of the timeline.
         unresolved: events without a trace time.
         early: events before time 0, of the output or of their file, which Perfetto does not take.
         left_out: events that track events of Perfetto's cannot be, or without room.
@@ -52,12 +52,14 @@ class WrittenTrace:
         bytes: how long it is.
         clock: which clock of the files its BOOTTIME is.
         files: one for each.
+        machines: what each machine of the output is called, by its machine_id.
     """
 
     out: str
     bytes: int
     clock: ClockId
     files: tuple[WrittenFile, ...]
+    machines: dict[int, str]
 
     def to_dict(self) -> dict[str, object]:
         """Return it in the types of JSON."""
@@ -66,4 +68,8 @@ class WrittenTrace:
             "bytes": self.bytes,
             "clock": str(self.clock),
             "files": [asdict(file) for file in self.files],
+            "machines": [
+                {"machine": machine, "name": name}
+                for machine, name in sorted(self.machines.items())
+            ],
         }

@@ -316,7 +316,7 @@ def test_commands_take_all_traces_of_an_archive_or_one(put, tracetime, tmp_path)
     assert [one["trace"] for one in json.loads(printed)["traces"]] == [
         f"{path}:{n}" for n in TRACES
     ]
-    assert "meta.json is left out: a perfetto_manifest, which is not used" in err
+    assert "meta.json is left out: a perfetto_manifest, which merge alone uses" in err
     asked = "select trace, count(*) n from events group by trace order by trace"
     code, printed, err = tracetime("sql", path, asked, "--json")
     assert code == 0, err

@@ -188,7 +188,7 @@ class Archive:
             return "it is a part of a CTF trace, which is a directory: unpack the archive"
         if _MANIFEST.match(beginning):
             self.manifests.append(name)
-            return "a perfetto_manifest, which is not used: the traces stay apart"
+            return "a perfetto_manifest, which merge alone uses: the traces stay apart"
         return None if is_of_format(beginning) else "it is of no known format"
 
     def _beginning(self, name: str) -> bytes:
