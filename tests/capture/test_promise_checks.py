@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 from test_promises import device
@@ -11,7 +12,9 @@ from vulkan import instance, settings_folder, validation  # noqa: F401 - fixture
 from tracetime import SourceError, UsageError
 from tracetime.capture import promise_checks
 from tracetime.capture.promises import PROMISES
+from tracetime.sources import device_kinds
 from tracetime.sources.fake import DeviceFaults, FakeClock, FakeDevice
+from tracetime.sources.opencl import OpenClDevices
 
 pytest_plugins = ["cli"]
 
@@ -139,8 +142,11 @@ def test_real_devices_are_checked(tracetime, instance):  # noqa: F811
 def test_without_a_device_the_command_says_so(tracetime, tmp_path, monkeypatch):
     for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
         monkeypatch.setenv(name, str(tmp_path / "none.json"))
+    nowhere = partial(OpenClDevices, "libOpenCL-of-nowhere.so.1")
+    monkeypatch.setattr(device_kinds, "OpenClDevices", nowhere)
     code, out, err = tracetime("calibrate", "--check")
     assert (code, err) == (0, "")
     assert "No device was checked." in out
     assert "not available: vulkan: " in out
+    assert "not available: opencl: " in out
     assert tracetime("calibrate", "--check", "--clock", "vulkan")[0] == 4

@@ -276,8 +276,8 @@ def test_what_a_device_writes_lies_between_the_calibrations_around_it(
             (
                 "stamps_differ",
                 "error",
-                f"it wrote {written} between readings of {before} and {after}: vkCmdWriteTimestamp "
-                "and the device's time domain are different clocks; its work cannot be converted",
+                f"it wrote {written} between readings of {before} and {after}: its work is stamped "
+                "in another clock than the one that is calibrated, and cannot be converted",
             )
         ]
         if found

@@ -20,6 +20,7 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
+from opencl_device import has_opencl
 from places import ROOT
 from platforms import has_bt2
 from vulkan import has_device
@@ -280,7 +281,7 @@ def _time_limit():
 def missing(block):
     """What a block needs and this machine lacks; None where it can run."""
     needs = block.marks.get("needs")
-    known = {"vulkan": has_device, "babeltrace2": has_bt2}
+    known = {"vulkan": has_device, "opencl": has_opencl, "babeltrace2": has_bt2}
     assert needs is None or needs in known, f"{block.place}: it needs {needs}, which nobody knows"
     return needs if needs and not known[needs]() else None
 

@@ -12,7 +12,7 @@ from ptp_device import EXTENDED, PLAIN, PRECISE, World
 
 import tracetime as tt
 from tracetime.errors import SourceError
-from tracetime.sources import local, ptp
+from tracetime.sources import device_kinds, ptp
 from tracetime.sources.local import LocalClocks
 from tracetime.sources.posix import PosixSource
 from tracetime.sources.ptp import MONOTONIC_RAW, PtpClock, PtpClocks
@@ -196,13 +196,13 @@ def test_all_clocks_of_a_machine_by_number(tmp_path):
     (tmp_path / "ptp7").symlink_to(tmp_path / "nothing")
     world = World()
     clocks = PtpClocks(tmp_path, tmp_path, world.ioctl, world.pair)
-    assert list(clocks.devices) == [2, 10]
+    assert list(clocks.numbered) == [2, 10]
     ((name, reason),) = clocks.unavailable
     assert name == "ptp.7"
     assert "let this user read it" in reason
     clocks.close()
     none = PtpClocks(tmp_path / "empty")
-    assert none.devices == {}
+    assert none.numbered == {}
     assert [entry.name for entry in none.unavailable] == ["ptp"]
 
 
@@ -253,7 +253,7 @@ def test_a_sampler_holds_the_offset(folder, method):
 def machine(folder, monkeypatch):
     world = World()
     monkeypatch.setattr(
-        local, "PtpClocks", lambda: PtpClocks(folder, folder, world.ioctl, world.pair)
+        device_kinds, "PtpClocks", lambda: PtpClocks(folder, folder, world.ioctl, world.pair)
     )
     made = LocalClocks()
     yield made
@@ -272,7 +272,7 @@ def test_a_clock_is_found_by_its_names(machine, name):
 def test_a_clock_that_is_not_there_is_named(machine, monkeypatch, tmp_path):
     with pytest.raises(SourceError, match=r"no clock ptp\.3 here: there are .*ptp\.0"):
         machine.find("ptp.3")
-    monkeypatch.setattr(local, "PtpClocks", lambda: PtpClocks(tmp_path))
+    monkeypatch.setattr(device_kinds, "PtpClocks", lambda: PtpClocks(tmp_path))
     with pytest.raises(SourceError, match=r"no clock ptp\.0 here: ptp: no PTP hardware clock"):
         LocalClocks().find("ptp")
     with pytest.raises(tt.UsageError, match="of the given sources"):

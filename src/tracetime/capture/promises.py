@@ -121,14 +121,14 @@ def check_device_domain(device: CalibratedDevice) -> list[Finding]:
     start_ns = time.perf_counter_ns()
     written = device.stamp()[0]
     if time.perf_counter_ns() - start_ns > BATCH_NS:
-        return [device_error("slow_batch", device, "a command buffer that stamps took over 2 s")]
+        return [device_error("slow_batch", device, "work that it stamps took over 2 s")]
     after = device.calibrate((device.clock,))[0][0]
     found = _bits(device, written)
     period = 1 << device.valid_bits
     if (written - before) % period > (after - before) % period:
         message = (
-            f"it wrote {written} between readings of {before} and {after}: vkCmdWriteTimestamp and "
-            "the device's time domain are different clocks; its work cannot be converted"
+            f"it wrote {written} between readings of {before} and {after}: its work is stamped in "
+            "another clock than the one that is calibrated, and cannot be converted"
         )
         found.append(device_error("stamps_differ", device, message))
     return found

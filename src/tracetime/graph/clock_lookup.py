@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from tracetime.graph.parts import GraphParts
 
 _TSC: Final = BUILTIN_IDS["TSC"]
-_VULKAN: Final = f"{OWN_PREFIX}vulkan."
-_DEVICE: Final = re.compile(r"vulkan(:\d{1,9})?", re.IGNORECASE | re.ASCII)
+_DEVICE: Final = re.compile(r"(vulkan|opencl|cuda)([.:]\d{1,9})?", re.IGNORECASE | re.ASCII)
 _MOST_SUGGESTED: Final = 1 << 10
 """Clocks whose names are compared with a name that is not known: more take long."""
 
@@ -116,7 +115,8 @@ def _is_called(name: str, base: str) -> bool:
     """Whether a caller may call the clock of a name so: `TSC`, `vulkan:0` of one device alone."""
     if base == name or OWN_PREFIX + base.lower() == name:
         return True
-    return name.startswith(_VULKAN) and _DEVICE.fullmatch(base) is not None
+    device = _DEVICE.fullmatch(base)
+    return device is not None and name.startswith(f"{OWN_PREFIX}{device[1].lower()}.")
 
 
 def _near(parts: GraphParts, clocks: Sequence[ClockId], text: str) -> str:

@@ -1,4 +1,4 @@
-"""The interface of a device with calibrated timestamps, real (`vulkan.py`) or fake (`fake.py`).
+"""The interface of a device with calibrated timestamps: `vulkan.py`, `opencl.py`, `fake.py`.
 
 The model is VK_KHR_calibrated_timestamps: one call reads the device's clock and some of the host's,
 and says how far apart the readings may be. `capture/promises.py` checks its promises.
@@ -16,19 +16,17 @@ import numpy as np
 from tracetime.clocks.domain import CRYSTAL_DRIFT_PPM, ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import SourceError
-from tracetime.sources.source import ClockSource, Together
+from tracetime.sources.source import Device, Together
 from tracetime.sources.tick import common_step
 from tracetime.sources.time_domains import DOMAIN_DEVICE, HOST_DOMAINS, NAMES, TimeDomain
 
 _STEP_READINGS = 256
 
 
-class CalibratedDevice(ClockSource):
+class CalibratedDevice(Device):
     """One device with one clock, which counts ticks.
 
     Attributes:
-        name: of its clock, `dev.tracetime.vulkan.<deviceUUID>` for Vulkan.
-        clock: the id of its clock.
         label: what its maker calls the device.
         ns_per_tick: the nominal length of a tick.
         valid_bits: how many bits of a reading count.
@@ -37,8 +35,6 @@ class CalibratedDevice(ClockSource):
         unknown_domains: numbers of the unknown ones.
     """
 
-    name: str
-    clock: ClockId
     label: str
     ns_per_tick: Fraction
     valid_bits: int
@@ -65,10 +61,6 @@ class CalibratedDevice(ClockSource):
         Raises:
             SourceError: it fails, or cannot.
         """
-
-    @property
-    def clocks(self) -> dict[str, ClockId]:
-        return {self.name: self.clock}
 
     def domain(self, clock: ClockId) -> ClockDomain:
         self._own(clock)

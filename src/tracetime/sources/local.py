@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources.arm_counter import ArmCounterSource
+from tracetime.sources.device_kinds import KINDS, DeviceKind, Devices
 from tracetime.sources.host import HostSource
 from tracetime.sources.names import HOST, SHORT_NAMES
 from tracetime.sources.posix import PosixSource
-from tracetime.sources.ptp import PtpClocks
-from tracetime.sources.source import ClockSource, Unavailable
+from tracetime.sources.source import ClockSource, Device, Unavailable
 from tracetime.sources.tsc import TscSource
-from tracetime.sources.vulkan import VulkanInstance
 
-_VULKAN: Final = re.compile(r"vulkan(?::([0-9]{1,3}))?", re.IGNORECASE)
-_PTP: Final = re.compile(r"ptp(?:[.:]([0-9]{1,3}))?", re.IGNORECASE | re.ASCII)
+_KINDS: Final = {kind.word: kind for kind in KINDS}
+_DEVICE: Final = re.compile(rf"({'|'.join(_KINDS)})(?:[.:](\S+))?", re.IGNORECASE)
 
 
 class Found(NamedTuple):
@@ -40,8 +39,7 @@ class LocalClocks:
     def __init__(self, sources: Sequence[ClockSource] | None = None) -> None:
         self._own = sources
         self._host: tuple[ClockSource, ...] | None = None
-        self._vulkan: VulkanInstance | SourceError | None = None
-        self._ptp: PtpClocks | None = None
+        self._opened: dict[str, Devices | SourceError] = {}
 
     def everything(self) -> list[Found]:
         """All clocks that can be read here."""
@@ -58,19 +56,18 @@ class LocalClocks:
     def unavailable(self) -> tuple[Unavailable, ...]:
         """All clocks that cannot be read, and why."""
         missing = [entry for source in self._sources(devices=True) for entry in source.unavailable]
-        if isinstance(self._vulkan, VulkanInstance):
-            missing += self._vulkan.unavailable
-        elif self._vulkan is not None:
-            missing.append(Unavailable("vulkan", str(self._vulkan)))
-        if self._ptp is not None:
-            missing += self._ptp.unavailable
+        for word, opened in self._opened.items():
+            if isinstance(opened, SourceError):
+                missing.append(Unavailable(word, str(opened)))
+            else:
+                missing += opened.unavailable
         return tuple(missing)
 
     def find(self, requested: ClockLike) -> list[Found]:
-        """The requested clock; all devices of a kind for `vulkan` and `ptp`, else all for `host`.
+        """The requested clock; all devices of a kind for its word, else all for `host`.
 
-        Takes names (`MONOTONIC`, `TAI`, `TSC`, `dev.tracetime.tsc`), numbers and ClockIds, and
-        `host`, `vulkan`, `vulkan:0` (by position among the devices), `ptp`, `ptp.0` (/dev/ptp0).
+        Takes names (`MONOTONIC`, `TAI`, `TSC`, `dev.tracetime.tsc`), numbers and ClockIds, `host`,
+        and of devices `vulkan`, `opencl`, `ptp` or `vulkan:0` (by position), `ptp.0` (/dev/ptp0).
 
         Raises:
             UsageError: it is no clock's name.
@@ -101,30 +98,24 @@ class LocalClocks:
 
     def _find_group(self, text: str) -> list[Found] | None:
         """The clocks of `host`, or of devices; None where the text names neither."""
-        if match := _VULKAN.fullmatch(text):
-            return self._find_vulkan(match[1])
-        if match := _PTP.fullmatch(text):
-            return self._find_ptp(match[1])
+        if match := _DEVICE.fullmatch(text):
+            return self._find_devices(_KINDS[match[1].lower()], match[2])
         return self._found(devices=False) if text.lower() == HOST else None
 
     def short_name(self, name: str) -> str:
         """What a caller may call a clock, of those that were found: `TSC`, `vulkan:0`."""
         short = {long: alias for alias, long in SHORT_NAMES.items()}
-        if isinstance(self._vulkan, VulkanInstance):
-            for position, device in self._vulkan.by_position.items():
-                short[device.name] = f"vulkan:{position}"
-        for number, clock in self._ptp.devices.items() if self._ptp is not None else ():
-            short[clock.name] = f"ptp.{number}"
+        for kind in KINDS:
+            for number, device in self._numbered(kind).items():
+                short[device.name] = kind.short_name(number)
         return short.get(name, name)
 
     def close(self) -> None:
         """Close all sources that were opened here."""
-        if isinstance(self._vulkan, VulkanInstance):
-            self._vulkan.close()
-        self._vulkan = None
-        if self._ptp is not None:
-            self._ptp.close()
-        self._ptp = None
+        for opened in self._opened.values():
+            if not isinstance(opened, SourceError):
+                opened.close()
+        self._opened = {}
         for source in self._host or ():
             source.close()
 
@@ -136,56 +127,43 @@ class LocalClocks:
             self._host = (host, TscSource(), ArmCounterSource())
         if not devices:
             return self._host
-        opened = self._open_vulkan()
-        vulkan = opened.devices if isinstance(opened, VulkanInstance) else ()
-        return (*self._host, *vulkan, *self._open_ptp().devices.values())
+        for kind in KINDS:
+            self._open(kind)
+        return (*self._host, *(one for kind in KINDS for one in self._numbered(kind).values()))
 
-    def _open_vulkan(self) -> VulkanInstance | SourceError:
-        if self._vulkan is None:
+    def _open(self, kind: DeviceKind) -> Devices | SourceError:
+        if kind.word not in self._opened:
             try:
-                self._vulkan = VulkanInstance()
+                self._opened[kind.word] = kind.open()
             except SourceError as error:
-                self._vulkan = error
-        return self._vulkan
+                self._opened[kind.word] = error
+        return self._opened[kind.word]
 
-    def _open_ptp(self) -> PtpClocks:
-        if self._ptp is None:
-            self._ptp = PtpClocks()
-        return self._ptp
+    def _numbered(self, kind: DeviceKind) -> Mapping[int, Device]:
+        """The devices of a kind that were opened so far."""
+        opened = self._opened.get(kind.word)
+        return {} if opened is None or isinstance(opened, SourceError) else opened.numbered
 
     def _listing(self) -> str:
         """The clocks of this machine, by their short names."""
         names = [self.short_name(found.name) for found in self.everything()]
         return f"there are {', '.join(names)}"
 
-    def _find_vulkan(self, position: str | None) -> list[Found]:
+    def _find_devices(self, kind: DeviceKind, which: str | None) -> list[Found]:
+        """The devices of a kind, or one of them."""
         if self._own is not None:
             raise UsageError("give a clock of the given sources, by its name")
-        opened = self._open_vulkan()
-        if isinstance(opened, SourceError):
-            raise SourceError(f"no Vulkan here: {opened}")
-        devices = opened.devices
-        if position is not None:
-            device = opened.by_position.get(int(position))
-            devices = [] if device is None else [device]
-        if not devices:
-            why = "; ".join(f"{entry.name}: {entry.reason}" for entry in opened.unavailable)
-            raise SourceError(
-                f"no Vulkan device {position or 0} with calibrated timestamps: "
-                f"{why or self._listing()}"
-            )
-        return [Found(device.name, device.clock, device) for device in devices]
-
-    def _find_ptp(self, number: str | None) -> list[Found]:
-        if self._own is not None:
-            raise UsageError("give a clock of the given sources, by its name")
-        opened = self._open_ptp()
-        clocks = [
-            Found(clock.name, clock.clock, clock)
-            for own, clock in opened.devices.items()
-            if number is None or own == int(number)
+        number = None if which is None else kind.number(which)
+        opened = self._open(kind)
+        found = [
+            Found(device.name, device.clock, device)
+            for own, device in self._numbered(kind).items()
+            if number is None or own == number
         ]
-        if not clocks:
+        if found:
+            return found
+        if isinstance(opened, SourceError):
+            why = str(opened)
+        else:
             why = "; ".join(f"{entry.name}: {entry.reason}" for entry in opened.unavailable)
-            raise SourceError(f"no clock ptp.{number or 0} here: {why or self._listing()}")
-        return clocks
+        raise SourceError(f"no clock {kind.short_name(number or 0)} here: {why or self._listing()}")

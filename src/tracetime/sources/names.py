@@ -14,6 +14,8 @@ QPC: Final = "dev.tracetime.qpc"
 UPTIME_RAW: Final = "dev.tracetime.uptime_raw"
 VULKAN: Final = "dev.tracetime.vulkan"
 PTP: Final = "dev.tracetime.ptp"
+OPENCL: Final = "dev.tracetime.opencl"
+CUDA: Final = "dev.tracetime.cuda"
 
 SHORT_NAMES: Final = {
     "TAI": TAI,

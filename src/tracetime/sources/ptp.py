@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,7 +23,7 @@ from tracetime.errors import SourceError
 from tracetime.sources import ptp_ioctl as calls
 from tracetime.sources.names import PTP, named
 from tracetime.sources.posix import CODES
-from tracetime.sources.source import ClockSource, Together, Unavailable
+from tracetime.sources.source import Device, Together, Unavailable
 from tracetime.sources.tick import common_step
 
 _T = TypeVar("_T")
@@ -76,7 +75,7 @@ def linux_ioctl(fd: int, request: int, data: bytearray) -> object:
     return ioctl(fd, request, data, True)
 
 
-class PtpClock(ClockSource):
+class PtpClock(Device):
     """One PTP hardware clock, `dev.tracetime.ptp.N`.
 
     Args:
@@ -121,10 +120,6 @@ class PtpClock(ClockSource):
         except BaseException:
             self.close()
             raise
-
-    @property
-    def clocks(self) -> Mapping[str, ClockId]:
-        return MappingProxyType({self.name: self.clock})
 
     def domain(self, clock: ClockId) -> ClockDomain:
         self._own(clock)
@@ -239,7 +234,7 @@ class PtpClocks:
         pair: reads REALTIME with MONOTONIC_RAW.
 
     Attributes:
-        devices: those that can be read, by number.
+        numbered: those that can be read, by number.
         unavailable: the others, and why.
     """
 
@@ -250,21 +245,21 @@ class PtpClocks:
         ioctl: calls.Ioctl = linux_ioctl,
         pair: Callable[[], Pair] = read_pair,
     ) -> None:
-        self.devices: dict[int, PtpClock] = {}
+        self.numbered: dict[int, PtpClock] = {}
         missing = []
         matches = (_DEVICE.fullmatch(path.name) for path in folder.glob("ptp*"))
         for number in sorted(int(match[1]) for match in matches if match):
             try:
-                self.devices[number] = PtpClock(
+                self.numbered[number] = PtpClock(
                     number, folder=folder, names=names, ioctl=ioctl, pair=pair
                 )
             except SourceError as error:
                 missing.append(Unavailable(f"ptp.{number}", str(error)))
-        if not self.devices and not missing:
+        if not self.numbered and not missing:
             missing.append(Unavailable("ptp", f"no PTP hardware clock: no {folder}/ptp0"))
         self.unavailable = tuple(missing)
 
     def close(self) -> None:
         """Close the devices."""
-        for device in self.devices.values():
+        for device in self.numbered.values():
             device.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from tracetime.clocks.domain import ClockDomain
@@ -114,6 +115,22 @@ class ClockSource(ABC):
 
     def close(self) -> None:  # noqa: B027 - most sources hold nothing
         """Release the resources of the source; it is not read afterwards."""
+
+
+class Device(ClockSource):
+    """A device, which has one clock.
+
+    Attributes:
+        name: of its clock.
+        clock: the id of its clock.
+    """
+
+    name: str
+    clock: ClockId
+
+    @property
+    def clocks(self) -> Mapping[str, ClockId]:
+        return MappingProxyType({self.name: self.clock})
 
 
 def _nothing() -> None:

@@ -39,6 +39,7 @@ class VulkanInstance:
 
     Attributes:
         devices: those whose clock can be calibrated.
+        numbered: the same by their position among all.
         unavailable: the others, and why; names by position: `vulkan:0`.
 
     Raises:
@@ -51,7 +52,7 @@ class VulkanInstance:
         self._create()
         try:
             self.devices: list[VulkanDevice] = []
-            self.by_position: dict[int, VulkanDevice] = {}
+            self.numbered: dict[int, VulkanDevice] = {}
             missing: list[Unavailable] = []
             seen: dict[str, int] = {}
             for position, physical in enumerate(self._physical_devices()):
@@ -61,7 +62,7 @@ class VulkanInstance:
                     missing.append(Unavailable(f"vulkan:{position}", str(error)))
                     continue
                 self.devices.append(device)
-                self.by_position[position] = device
+                self.numbered[position] = device
             self.unavailable = tuple(missing)
         except BaseException:
             self.close()

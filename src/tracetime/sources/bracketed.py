@@ -1,0 +1,114 @@
+"""A device whose clock is read by a call that the host brackets by MONOTONIC_RAW.
+
+The device reads its clock between two readings of the host, whatever else the call does: half of
+the time between them bounds the error, and no driver has to be trusted for that.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Final
+
+from tracetime.clocks.domain import SLEWED_DRIFT_PPM, ClockDomain
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.errors import SourceError
+from tracetime.sources.device import CalibratedDevice
+from tracetime.sources.names import named
+from tracetime.sources.time_domains import TimeDomain
+
+MONOTONIC_RAW: Final = ClockId(BUILTIN_IDS["MONOTONIC_RAW"])
+
+_FAST: Final = 1_000
+"""A clock of ns gains less than one part of this on the host's: 1 per mille."""
+
+
+def raw_ns() -> int:
+    """MONOTONIC_RAW, ns.
+
+    Raises:
+        SourceError: this system has none.
+    """
+    try:
+        return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+    except (AttributeError, OSError):
+        raise SourceError("this system has no MONOTONIC_RAW to read a device with") from None
+
+
+class BracketedDevice(CalibratedDevice):
+    """A device whose clock counts ns in 64 bits.
+
+    Args:
+        name: of its clock.
+        label: what its maker calls the device.
+        now: reads MONOTONIC_RAW, ns.
+    """
+
+    host_clocks = (MONOTONIC_RAW,)
+    has_device_domain = True
+    unknown_domains = ()
+    ns_per_tick = Fraction(1)
+    valid_bits = 64
+
+    def __init__(self, name: str, label: str, now: Callable[[], int] = raw_ns) -> None:
+        self.name, self.clock, self.label = name, named(name), label
+        self._now = now
+
+    @abstractmethod
+    def stamp(self, count: int = 1) -> list[int]: ...
+
+    @property
+    @abstractmethod
+    def resolution_ns(self) -> int:
+        """How much later its clock may show a moment, as far as the driver says or it is seen."""
+
+    @abstractmethod
+    def readings(self) -> list[int]:
+        """One or more readings of its clock, in the order in which the device takes them.
+
+        Raises:
+            SourceError: it fails.
+        """
+
+    def calibrate(self, clocks: Sequence[ClockId]) -> tuple[list[int], int]:
+        before_ns = self._now()
+        readings = self.readings()
+        after_ns = self._now()
+        self._check(readings, after_ns - before_ns)
+        middle_ns = (before_ns + after_ns) // 2
+        values = {self.clock: readings[-1], MONOTONIC_RAW: middle_ns}
+        try:
+            return [values[clock] for clock in clocks], max(after_ns - middle_ns, 1)
+        except KeyError as error:
+            raise SourceError(
+                f"{self.label} is read together with MONOTONIC_RAW, not {error.args[0]}"
+            ) from None
+
+    def domain(self, clock: ClockId) -> ClockDomain:
+        self._own(clock)
+        if self._domain is None:
+            # Drivers may convert to a clock of the host, which NTP slews.
+            self._domain = ClockDomain(
+                clock,
+                self.name,
+                self.step_ticks(),
+                max_drift_ppm=SLEWED_DRIFT_PPM,
+                oscillator=self.name,
+                disciplined=False,
+            )
+        return self._domain
+
+    @property
+    def time_domains(self) -> tuple[TimeDomain, ...]:
+        return ()
+
+    def _check(self, readings: list[int], width_ns: int) -> None:
+        """Readings of one call are times, in order, and no farther apart than the call was long."""
+        most_ns = width_ns + width_ns // _FAST + 2 * self.resolution_ns
+        if not 0 < readings[0] <= readings[-1] <= readings[0] + most_ns:
+            raise SourceError(
+                f"{self.label} gave the times {readings[0]} and {readings[-1]} within {width_ns} "
+                "ns: they are none; leave it out, or update its driver"
+            )
