@@ -91,6 +91,8 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "Unavailable",
         "UnusedBounds",
         "UsageError",
+        "WallBound",
+        "WallClockBounds",
         "WrittenFile",
         "WrittenTimes",
         "WrittenTrace",

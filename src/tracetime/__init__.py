@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tracetime.clocks.ids import ClockId, ClockLike, clock_id
     from tracetime.clocks.kernel_clock import KernelClock
     from tracetime.clocks.snapshot import Reading, Snapshot
+    from tracetime.clocks.wall_bound import WallBound
     from tracetime.doctor import Finding, diagnose
     from tracetime.errors import (
         ConversionError,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
         TraceClockMove,
         TraceWarning,
         UnusedBounds,
+        WallClockBounds,
         WrittenTimes,
     )
 
@@ -138,6 +140,8 @@ __all__ = [
     "Unavailable",
     "UnusedBounds",
     "UsageError",
+    "WallBound",
+    "WallClockBounds",
     "WrittenFile",
     "WrittenTimes",
     "WrittenTrace",
@@ -216,6 +220,8 @@ _HOMES: Final = {
     "Unavailable": "tracetime.sources.source",
     "OddEvents": "tracetime.trace_facts",
     "UnusedBounds": "tracetime.trace_facts",
+    "WallBound": "tracetime.clocks.wall_bound",
+    "WallClockBounds": "tracetime.trace_facts",
     "UsageError": "tracetime.errors",
     "WrittenTimes": "tracetime.trace_facts",
     "bake": "tracetime.baking",

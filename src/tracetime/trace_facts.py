@@ -114,6 +114,22 @@ class LateSnapshots(NamedTuple):
     packet: int
 
 
+class WallClockBounds(NamedTuple):
+    """What a time service said of a wall clock while it was recorded.
+
+    Attributes:
+        clock: the REALTIME that it bounded.
+        source: the service: `clockbound`, `chrony`, `adjtimex`, or `another service`.
+        snapshots: at how many snapshots it did.
+        within_ns: how far from UTC the clock was at most, at all of them.
+    """
+
+    clock: ClockId
+    source: str
+    snapshots: int
+    within_ns: int
+
+
 class UnusedBounds(NamedTuple):
     """Readings of messages between machines that bound nothing.
 
@@ -303,10 +319,15 @@ class TraceFacts:
         return 0
 
     @property
+    def wall_clock_bounds(self) -> list[WallClockBounds]:
+        """How far from UTC time services said that wall clocks were; empty where none did."""
+        return []
+
+    @property
     def is_unsynchronised(self) -> bool:
         """Whether the kernel said, in a recorded snapshot, that nothing keeps its time (NTP, PTP).
 
-        False where the trace does not say.
+        False where the trace does not say, and where a time service bounded that snapshot.
         """
         return False
 

@@ -2,9 +2,15 @@
 
 import json
 
+import pytest
 from building import BOOTTIME, event, snapshot, trace
 from faults import GPU
 from samples import CLOCK_SYNC, UNRESOLVED
+
+from tracetime import Snapshot
+from tracetime.clocks.kernel_clock import STA_UNSYNC, KernelClock
+from tracetime.clocks.wall_bound import WallBound
+from tracetime.formats.perfetto.write.writer import TraceWriter
 
 pytest_plugins = ["cli"]
 
@@ -49,6 +55,48 @@ def test_clocks_json(tracetime, write):
     ]
     assert {"src": "64@seq7", "dst": "BOOTTIME", "snapshots": 1} in result["edges"]
     assert result["series"][0] == {"clocks": ["MONOTONIC", "BOOTTIME", "REALTIME"], "snapshots": 6}
+
+
+def recorded(path, *bounds):
+    """A trace of a snapshot for each bound of REALTIME, or None; the kernel does not know it."""
+    writer = TraceWriter(path)
+    kernel = KernelClock(0, 10_000, 0, 16_000_000, 16_000_000, STA_UNSYNC, 5, 0)
+    for n, bound in enumerate(bounds, 1):
+        readings = Snapshot({"BOOTTIME": n * 10**9, "REALTIME": n * 10**9})
+        writer.snapshot(readings, kernel_clock=kernel, wall_bound=bound, main=True)
+    writer.close()
+    return path
+
+
+CHRONY = WallBound(-90_000, 216_000, "chrony")
+KERNEL = WallBound(-3_000_000, 0, "adjtimex")
+
+
+def test_clocks_says_how_far_off_the_wall_clock_was(tracetime, tmp_path):
+    path = recorded(tmp_path / "a.pftrace", CHRONY, CHRONY, None, KERNEL)
+    lines = tracetime("clocks", path)[1].splitlines()
+    assert lines[1:3] == [
+        "REALTIME was within 216 us of UTC, as chrony said at 2 snapshots.",
+        "REALTIME was within 3 ms of UTC, as adjtimex said at 1 snapshot.",
+    ]
+    assert json.loads(tracetime("clocks", path, "--json")[1])["wall_clock_bounds"] == [
+        {"clock": "REALTIME", "source": "chrony", "snapshots": 2, "within_ns": 216_000},
+        {"clock": "REALTIME", "source": "adjtimex", "snapshots": 1, "within_ns": 3_000_000},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "found"), [([CHRONY, CHRONY], False), ([CHRONY, None], True), ([None], True)]
+)
+def test_a_clock_that_a_service_bounds_is_not_unsynchronised(tracetime, tmp_path, bounds, found):
+    path = recorded(tmp_path / "a.pftrace", *bounds)
+    assert ("REALTIME was not synchronised" in tracetime("doctor", path)[1]) == found
+
+
+def test_a_report_says_how_far_off_the_wall_clock_was(tracetime, tmp_path):
+    path, page = recorded(tmp_path / "a.pftrace", CHRONY), tmp_path / "a.html"
+    assert tracetime("report", path, "-o", page)[0] == 0
+    assert "within 216 us of UTC (chrony)" in page.read_text()
 
 
 def test_clocks_dot_draws_each_pair_once(tracetime, write):

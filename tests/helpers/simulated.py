@@ -12,6 +12,7 @@ from typing import Any
 
 from tracetime import ClockDomain, ClockId, Snapshot, SourceError, record
 from tracetime.clocks.kernel_clock import KernelClock
+from tracetime.clocks.wall_bound import WallBound
 
 START_NS = 5_000_000_000_000
 _UNSTEERED = KernelClock(1_234_567, 10_000, 0, 16_000_000, 16_000_000, 64, 5, 0)
@@ -50,6 +51,7 @@ class Taken:
     failed: dict[ClockId, str]
     adjtimex: KernelClock | None = _UNSTEERED
     findings: Sequence[Any] = ()
+    wall_bound: WallBound | None = None
 
 
 class Machine:

@@ -96,6 +96,7 @@ MESSAGES = {
     "EXT_": EXTENSION["TracetimeSnapshot"],
     "EXT_KERNEL_": EXTENSION["KernelClock"],
     "EXT_DOMAIN_": EXTENSION["Domain"],
+    "EXT_BOUND_": EXTENSION["WallBound"],
 }
 """The message that a prefix in fields.pxd stands for; the longest prefix counts."""
 

@@ -32,10 +32,27 @@ class Steered(Machine):
             ]
         )
         self.state = state
+        self.bound = None
         self.first_ns = self.now_ns
 
     def sample(self):
-        return replace(super().sample(), adjtimex=self.state)
+        sample = super().sample()
+        return replace(sample, adjtimex=self.state, wall_bound=self.wall_bound(sample))
+
+    def wall_bound(self, sample):
+        """As its time service has it: `bound` is how far UTC is outside of the truth, each way."""
+        if self.bound is None:
+            return None
+        clock = tt.ClockId(1)
+        read_ns = sample.snapshot.readings[clock].value
+        off_ns = self.off_ns(self.now_ns)
+        assert abs(read_ns - self.clocks[clock].ns(self.now_ns)) < 1_000
+        low, high, source = self.bound
+        return tt.WallBound(-off_ns - low, -off_ns + high, source)
+
+    def off_ns(self, true_ns):
+        """REALTIME less UTC."""
+        return self.clocks[tt.ClockId(1)].ns(true_ns) - UTC - true_ns
 
     def boottime(self, true_ns):
         return self.clocks[tt.ClockId(6)].ns(true_ns)
@@ -45,8 +62,9 @@ def kernel(maxerror_us, *, esterror_us=40, status=1, state=0):
     return KernelClock(0, 10_000, 0, maxerror_us, esterror_us, status, state, 37)
 
 
-def recorded(path, boot_ns, off_ns, *, rate_ppb=0, later_ns=0, state):
+def recorded(path, boot_ns, off_ns, *, rate_ppb=0, later_ns=0, state, bound=None):
     machine = Steered(boot_ns, off_ns, rate_ppb, state)
+    machine.bound = bound
     machine.now_ns += later_ns
     machine.first_ns = machine.now_ns
     with tt.record(path, interval=None, sampler=machine) as rec:
@@ -62,10 +80,13 @@ def pair(folder, *, off_us=(300, -700), errors_us=(1_000, 2_000), **options):
     made = []
     for name, off, error, boot in zip("ab", off_us, errors_us, (5, 900), strict=True):
         path = folder / f"{name}.pftrace"
+        bound = options.get(f"bound_{name}")
         state = options.get(f"state_{name}", kernel(error))
         more = {key: options[key] for key in ("later_ns", "rate_ppb") if key in options}
         more = more if name == "b" else {}
-        made.append((path, recorded(path, boot * 10**9, off * 1_000, state=state, **more)))
+        made.append(
+            (path, recorded(path, boot * 10**9, off * 1_000, state=state, bound=bound, **more))
+        )
     return [path for path, _ in made], [machine for _, machine in made]
 
 
@@ -96,6 +117,35 @@ def test_two_machines_whose_kernels_say_how_far_off_they_are(tmp_path):
 
 def test_a_second_of_growth_that_the_kernel_has_not_added_is_held(tmp_path):
     check_truth(*pair(tmp_path, off_us=(1_499, -2_499)))
+
+
+def test_what_a_time_service_bounded_goes_before_what_the_kernel_says(tmp_path):
+    """Also where the kernel says that nothing steers the clock, as beside `chronyd -x`."""
+    paths, machines = pair(
+        tmp_path,
+        off_us=(300, -70_000),
+        bound_a=(20_000, 40_000, "clockbound"),
+        bound_b=(100_000, 0, "chrony"),
+        state_b=kernel(16_000_000, status=STA_UNSYNC, state=TIME_ERROR),
+    )
+    half = check_truth(paths, machines)
+    # Bars of 60 and 100 us, what the clocks may drift in half a second each, and half-widths.
+    assert 80_000 <= half < 80_000 + 600_000
+    report = tt.merge(paths, None, different=["a.pftrace,b.pftrace"])
+    (tie,) = report.files[1].ties
+    assert "REALTIME of a.pftrace is within 320 us of UTC, as clockbound said" in tie.said
+    assert "REALTIME of b.pftrace is within 70 ms of UTC, as chrony said" in tie.said
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.tuples(st.integers(0, 10**7), st.integers(0, 10**7)), st.sampled_from([0, 1]))
+def test_bars_hold_however_lopsided_a_bound_is(tmp_path_factory, bound, side):
+    bounds = [(5_000, 5_000, "adjtimex")] * 2
+    bounds[side] = (*bound, "ptp")
+    paths, machines = pair(
+        tmp_path_factory.mktemp("lopsided"), bound_a=bounds[0], bound_b=bounds[1]
+    )
+    check_truth(paths, machines)
 
 
 @settings(max_examples=15, deadline=None)

@@ -108,8 +108,16 @@ def test_a_chronyc_that_does_not_answer(command, says):
 
 def test_a_chronyc_that_hangs(monkeypatch):
     monkeypatch.setattr(chrony, "_TIMEOUT_S", 0.2)
+    chronyd = Chrony(program("import time; time.sleep(60)"))
+    assert chronyd.retry_ns == 5 * 10**9
     with pytest.raises(NoBoundError, match="has not answered for 0.2 s; restart chronyd"):
-        Chrony(program("import time; time.sleep(60)")).ask(time.monotonic_ns)
+        chronyd.ask(time.monotonic_ns)
+    # A recording is held up by that once a minute, not all the time.
+    assert chronyd.retry_ns == 60 * 10**9
+    chronyd._command = program("print('gone'); exit(1)")
+    with pytest.raises(NoBoundError, match="gone"):
+        chronyd.ask(time.monotonic_ns)
+    assert chronyd.retry_ns == 5 * 10**9
 
 
 def test_chronyc_is_asked_once_a_second(tmp_path):

@@ -96,6 +96,57 @@ def test_of_two_calls_the_earlier_does_not_begin_after_the_later_ends(seed, upse
     assert answers
 
 
+def check_a_moment_ago(seed):
+    """How many readings of a moment ago are bounded; the bounds hold true time."""
+    world = World(seed)
+    machine = Machine(world, upset=False)
+    answers = 0
+    for turn in range(30):
+        try:
+            if not turn:
+                machine.service.now()
+            read_ns, raw_ns, real_ns = world.true_ns, machine.raw(), machine.real()
+            world.advance(world.random.choice([0, 1_000, MS, 30 * MS]))
+            bounds = machine.service.at(raw_ns, real_ns)
+        except NoBoundError:
+            world.advance(S)
+            continue
+        answers += 1
+        assert bounds.earliest_ns <= read_ns <= bounds.latest_ns
+        assert bounds.earliest_ns + bounds.latest_ns == 2 * bounds.estimate_ns
+        world.advance(world.random.choice([0, 1_000, MS, 300 * MS, S]))
+    return answers
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 2**32))
+def test_what_clocks_read_a_moment_ago_is_bounded(seed):
+    check_a_moment_ago(seed)
+
+
+def test_what_clocks_read_a_moment_ago_is_mostly_bounded():
+    assert sum(map(check_a_moment_ago, range(10))) > 50
+
+
+@pytest.mark.parametrize("ago_ns", [0, 500, S // 2])
+def test_what_was_read_before_the_statement_is_wider_by_the_drift(time_, ago_ns):
+    read = time_.raw, time_.real
+    time_.pass_ns(ago_ns)
+    service = service_of(time_, FakeSource(drift_ppb=40_000))
+    there, now = service.at(*read), service.now()
+    assert there.estimate_ns == pytest.approx(read[1], abs=30)
+    assert there.half_width_ns == pytest.approx(now.half_width_ns + ago_ns // 25_000, abs=3)
+    assert (there.clock, there.source) == ("REALTIME", "fake")
+
+
+@pytest.mark.parametrize("set_ns", [2 * MS, -2 * MS, S, -S])
+def test_what_was_read_before_a_step_is_not_bounded(time_, set_ns):
+    service = service_of(time_, FakeSource())
+    read = time_.raw, time_.real + set_ns
+    with pytest.raises(NoBoundError, match="since it was read"):
+        service.at(*read)
+
+
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**32))
 def test_after_a_wait_the_time_is_past(seed):

@@ -229,6 +229,20 @@ CLOCKS: Final = record(
                 },
             ),
         ),
+        "wall_clock_bounds": listed(
+            "What time services said of the wall clocks while they were recorded.",
+            record(
+                "How far from UTC a wall clock was at most.",
+                {
+                    "clock": clock("The wall clock."),
+                    "source": text(
+                        "The service: `clockbound`, `chrony`, `adjtimex`, or `another service`."
+                    ),
+                    "snapshots": count("At how many snapshots it bounded the clock."),
+                    "within_ns": count("How far from UTC the clock was at most at these, ns."),
+                },
+            ),
+        ),
         "orders": listed(
             "The readings of one clock that happened before those of another, which bound both.",
             record(

@@ -9,6 +9,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.clocks.snapshot import Snapshot
+from tracetime.clocks.wall_bound import WallBound
 
 
 class Sample(Protocol):
@@ -28,6 +29,10 @@ class Sample(Protocol):
     @property
     def adjtimex(self) -> KernelClock | None:
         """How the kernel steers its clocks; None if that is not known."""
+
+    @property
+    def wall_bound(self) -> WallBound | None:
+        """What bounds REALTIME at its reading; None if nothing is known to."""
 
     @property
     def failed(self) -> Mapping[ClockId, str]:

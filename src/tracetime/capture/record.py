@@ -22,6 +22,7 @@ from tracetime.formats.perfetto.write.output import BeingWritten
 from tracetime.formats.perfetto.write.writer import BUFFER_BYTES, FLUSH_BYTES, TraceWriter
 from tracetime.sources.boot import boot_id
 from tracetime.sources.names import HOST
+from tracetime.sources.time_service.service import TimeService
 
 INTERVAL_S: Final = 1.0
 FLUSH_S: Final = 1.0
@@ -102,7 +103,9 @@ def record(  # noqa: PLR0913  every option of a recording, by name
     if sampler is None:
         sampling: Any = import_module("tracetime.capture.sampling")
         wanted = (HOST,) if clocks is None else clocks
-        made: Sampler = sampling.Sampler(wanted, reference=reference, besides=ALWAYS_SAMPLED)
+        made: Sampler = sampling.Sampler(
+            wanted, reference=reference, besides=ALWAYS_SAMPLED, time_service=TimeService()
+        )
         sampler = made
     elif clocks is not None or reference is not None:
         raise UsageError("a sampler has its clocks: give either it, or clocks and reference")

@@ -12,6 +12,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.clocks.snapshot import Snapshot
+from tracetime.clocks.wall_bound import WallBound
 from tracetime.errors import SourceError, UsageError
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.results import Bounds
@@ -65,6 +66,9 @@ class Sample:
         adjtimex: what steers the clocks, read right after; None if the system has no such call.
         failed: clocks that could not be read this time, and why.
         findings: faults of the clocks.
+        wall_bound: how far UTC is from the snapshot's REALTIME, as the sampler's `TimeService` has
+            it; None without one, where nothing states a bound, or where REALTIME or MONOTONIC_RAW
+            is not sampled.
     """
 
     snapshot: Snapshot
@@ -73,6 +77,7 @@ class Sample:
     adjtimex: KernelClock | None
     failed: Mapping[ClockId, str]
     findings: tuple[Finding, ...]
+    wall_bound: WallBound | None = None
 
     def nominal_ns(self, clock: ClockId, raw_ticks: int) -> int:
         """A raw count of a clock in ns as the snapshots have it, rounded down.

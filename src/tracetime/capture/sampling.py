@@ -22,6 +22,7 @@ from tracetime._kernels.capture.sampling import Brackets
 from tracetime.capture.choice import ROUNDING_NS, Chosen, choose
 from tracetime.capture.counters import Counters
 from tracetime.capture.sample import Count, Finding, Sample
+from tracetime.capture.wall_bounds import WallBounds
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, Snapshot
@@ -31,6 +32,7 @@ from tracetime.sources.adjtimex import read_adjtimex
 from tracetime.sources.local import LocalClocks
 from tracetime.sources.lock import OneAtATime
 from tracetime.sources.source import ClockSource, Unavailable
+from tracetime.sources.time_service.service import TimeService
 
 Values = npt.NDArray[np.int64]
 
@@ -65,6 +67,8 @@ class Sampler:
         tries: brackets per clock of which the narrowest is kept, 1 to 1000.
         sources: where clocks come from, instead of this machine's own sources.
         besides: clocks that are sampled too if they are available, whatever `clocks` says.
+        time_service: bounds REALTIME in each sample, where MONOTONIC_RAW is sampled, too; None for
+            no bounds.
 
     Raises:
         UsageError: a name that is none, tries out of range, or a reference that is no clock of ns.
@@ -79,6 +83,7 @@ class Sampler:
         tries: int = TRIES,
         sources: Sequence[ClockSource] | None = None,
         besides: Iterable[str] = (),
+        time_service: TimeService | None = None,
     ) -> None:
         if not 1 <= tries <= MOST_TRIES:
             raise UsageError(f"tries is {tries}: use 1 to {MOST_TRIES}")
@@ -107,6 +112,7 @@ class Sampler:
         self._kernels: dict[tuple[ClockId, ...], Brackets] = {}
         self._aligner = Aligner()
         self._counts = Counters(one for one in choice.clocks if one.counts)
+        self._wall_bounds = WallBounds(time_service, self._domains)
 
     @property
     def reference(self) -> ClockId:
@@ -228,7 +234,15 @@ class Sampler:
             half_width_ns={clock: taken[clock].half_ns for clock in others},
             centre_ns={clock: taken[clock].centre_ns for clock in others},
         )
-        return Sample(snapshot, counts, self._domains, state, failed, tuple(findings))
+        return Sample(
+            snapshot,
+            counts,
+            self._domains,
+            state,
+            failed,
+            tuple(findings),
+            self._wall_bounds.of(snapshot),
+        )
 
     def sample_group(self) -> tuple[Snapshot, int]:
         """Read all clocks but devices together: the reference, each other once, the reference.

@@ -127,6 +127,7 @@ class Snapshots:
             sample.snapshot,
             counts={clock: (count[0], count[1]) for clock, count in sample.counts.items()},
             kernel_clock=sample.adjtimex,
+            wall_bound=sample.wall_bound,
             main=True,
         )
         if self._writer.trace_clock is not None:

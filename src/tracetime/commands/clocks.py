@@ -24,7 +24,7 @@ from tracetime.commands.show import (
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.graph.clock_names import coverage
-from tracetime.text import printable
+from tracetime.text import count, duration, printable
 
 if TYPE_CHECKING:
     from tracetime.graph.graph import ClockGraph
@@ -114,6 +114,9 @@ def _facts(trace: Trace) -> dict[str, Any]:
             {"before": str(before), "after": str(after), "orders": orders}
             for before, after, orders in graph.orders()
         ],
+        "wall_clock_bounds": [
+            bounds._asdict() | {"clock": str(bounds.clock)} for bounds in trace.wall_clock_bounds
+        ],
         "warnings": [warning._asdict() for warning in trace.warnings],
         "n_warnings": trace.n_warnings,
         "events_dropped": trace.events_dropped,
@@ -142,6 +145,10 @@ def _print(trace: Trace, every: bool) -> None:
     echo(f"Trace time is {printable(graph.name(trace.trace_clock))}.")
     if trace.about:
         echo(f"The trace is of {printable(trace.about, _LONGEST_ABOUT)}.")
+    for bounds in trace.wall_clock_bounds:
+        name, within = printable(graph.name(bounds.clock)), duration(bounds.within_ns)
+        at = count(bounds.snapshots, "snapshot")
+        echo(f"{name} was within {within} of UTC, as {bounds.source} said at {at}.")
     print_warnings(screen, trace.warnings, trace.n_warnings, trace.truncated, trace.events_dropped)
     if not infos:
         echo("The trace has no clock snapshots: timestamps stay as they are.")

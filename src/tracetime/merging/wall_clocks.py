@@ -1,7 +1,8 @@
-"""Wall clocks of several machines: each is as far from UTC as its kernel, or the caller, says.
+"""Wall clocks of several machines: each is as far from UTC as something says.
 
-adjtimex(2) reports a bound only where the program that keeps the time gives one: systemd-timesyncd
-says 0, whatever the error is.
+That is what a time service bounded them by when they were recorded, else their kernel, else the
+caller. adjtimex(2) reports a bound only where the program that keeps the time gives one:
+systemd-timesyncd says 0, whatever the error is.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
 from tracetime.clocks.kernel_clock import MAXERROR_LACKS_US, STA_UNSYNC, TIME_ERROR
 from tracetime.clocks.snapshot import Snapshot
 from tracetime.errors import ConversionError, UsageError
+from tracetime.formats.perfetto.extension import time_service
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.graph.graph import ClockGraph
 from tracetime.merging.boots import Boots, boot_instants
@@ -36,10 +38,11 @@ Values = npt.NDArray[np.int64]
 
 
 class _Wall(NamedTuple):
-    """REALTIME of a file, and how far it is from UTC at some of its readings."""
+    """REALTIME of a file at some of its readings: UTC then, and how far off that is."""
 
     file: MergedFile
     times: Values
+    utc: Values
     halves: Values
     said: str
 
@@ -49,8 +52,9 @@ def add_wall_clocks(
 ) -> tuple[list[Tie], dict[int, str]]:
     """Tie the REALTIMEs of files of different machines over UTC, each with its half-width.
 
-    The half-width is what the kernel said at each snapshot (adjtimex's maxerror, which grows by
-    500 ppm from there), or the assumption for files whose kernel is not known to say it.
+    The half-width is what the machine's time service bounded it by at each snapshot, or what the
+    kernel said (adjtimex's maxerror), growing by 500 ppm from there; or the assumption for files
+    that say neither.
 
     Args:
         assumed_ns: how far from UTC any other REALTIME is at most; None to assume nothing.
@@ -78,7 +82,7 @@ def add_wall_clocks(
         first = graph._parts.state.version[0]
         graph.add_snapshot(
             Snapshot(
-                {utc: wall.times, clock: wall.times},
+                {utc: wall.utc, clock: wall.times},
                 reference=utc,
                 half_width_ns={clock: wall.halves},
             )
@@ -93,7 +97,7 @@ def add_wall_clocks(
 
 
 def _said(wall: _Wall) -> str:
-    worst = duration(int(wall.halves.max()))
+    worst = duration(int((np.abs(wall.utc - wall.times) + wall.halves).max()))
     return f"REALTIME of {printable(wall.file.name)} is within {worst} of UTC, {wall.said}"
 
 
@@ -105,19 +109,25 @@ def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
     moved_ns = int(booted[-1] - booted[0]) if len(booted) else 0
     if moved_ns > _READ_APART_NS:
         return f"its wall clock was set by {duration(moved_ns)} while it was recorded; see --sync"
-    reads = _kernel_reads(file)
-    snapshots, _, status, state, maxerror_us, esterror_us = reads
+    times, numbers = _readings(file)
+    bounds = _wall_bounds(file)
+    at, known = _places(bounds[0], numbers)
+    if known.any():
+        _, _, earliest, latest, services = bounds[:, known]
+        times = times[at[known]]
+        halves = (latest - earliest + 1) // 2 + moved_ns
+        names = sorted({time_service(number) for number in services.tolist()})
+        return _Wall(file, times, times + (earliest + latest) // 2, halves, _as_said(names))
+    snapshots, _, status, state, maxerror_us, esterror_us = _kernel_reads(file)
     if ((status & STA_UNSYNC != 0) | (state == TIME_ERROR)).any():
         return "its recorder says that nothing keeps its wall clock (adjtimex: STA_UNSYNC)"
-    times, numbers = _readings(file)
-    at = np.searchsorted(numbers, snapshots)
-    at[at == len(numbers)] = 0
-    known = (numbers[at] == snapshots) if len(numbers) else np.zeros(len(snapshots), dtype=bool)
+    at, known = _places(snapshots, numbers)
     # Without an estimate of its error the program that keeps the time gives no bound either.
     known &= (maxerror_us > 0) & (esterror_us > 0)
     if known.any():
         halves = (maxerror_us[known] + MAXERROR_LACKS_US + _ROUNDED_US) * 1_000 + moved_ns
-        return _Wall(file, times[at[known]], halves, "as its kernel says (adjtimex: maxerror)")
+        times = times[at[known]]
+        return _Wall(file, times, times, halves, "as its kernel says (adjtimex: maxerror)")
     if assumed_ns is None:
         return "its recorder gives no bound of its wall clock; see --assume-wall-clock"
     try:
@@ -126,7 +136,28 @@ def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
         return "it has no REALTIME to which its trace clock is tied"
     spread = instants_between(low, high)
     halves = np.full(len(spread), assumed_ns + moved_ns, dtype=np.int64)
-    return _Wall(file, spread, halves, "which is an assumption")
+    return _Wall(file, spread, spread, halves, "which is an assumption")
+
+
+def _as_said(names: Sequence[str]) -> str:
+    return f"as {' and '.join(names)} said"
+
+
+def _places(snapshots: Values, numbers: Values) -> tuple[Values, npt.NDArray[np.bool_]]:
+    """Where each snapshot is among the numbers of those with REALTIME, and whether it is there."""
+    if not len(numbers):
+        return np.zeros(len(snapshots), dtype=np.int64), np.zeros(len(snapshots), dtype=bool)
+    at = np.searchsorted(numbers, snapshots)
+    at[at == len(numbers)] = 0
+    return at, numbers[at] == snapshots
+
+
+def _wall_bounds(file: MergedFile) -> Values:
+    """The rows of `PerfettoTrace.wall_bounds` of the first machine."""
+    if not isinstance(file.trace, PerfettoTrace):
+        return np.empty((5, 0), dtype=np.int64)
+    bounds = file.trace.wall_bounds()
+    return bounds[:, bounds[1] == file.home.machine]
 
 
 def _kernel_reads(file: MergedFile) -> Values:

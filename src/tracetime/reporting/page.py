@@ -72,6 +72,10 @@ def _header(facts: Facts, name: str) -> Html:
         ("events", f"{facts.events:,}" + (f", {lost:,} without trace time" if lost else "")),
         ("clocks", f"{len(survey.infos):,}"),
         ("snapshots", f"{len(survey.snapshot_packets):,}"),
+        *(
+            ("wall clock", f"within {duration(bounds.within_ns)} of UTC ({bounds.source})")
+            for bounds in trace.wall_clock_bounds[:1]
+        ),
         ("file", f"{trace.size:,} bytes" if trace.size else "-"),
     ]
     return tag(

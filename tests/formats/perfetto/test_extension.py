@@ -8,7 +8,17 @@ from random import Random
 
 import numpy as np
 import pytest
-from building import BOOTTIME, MONOTONIC, MONOTONIC_RAW, event, packet, snapshot, trace, varint
+from building import (
+    BOOTTIME,
+    MONOTONIC,
+    MONOTONIC_RAW,
+    REALTIME,
+    event,
+    packet,
+    snapshot,
+    trace,
+    varint,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from reading import opened, rows_of
@@ -17,6 +27,7 @@ from recorded import EXTENSION, EXTENSION_FIELD, extensions_of, packets_of, spli
 from tracetime import ClockDomain, ClockId, Snapshot
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.clocks.snapshot import MOST_SCALED_PPM
+from tracetime.clocks.wall_bound import MOST_WALL_BOUND_NS, TIME_SERVICES, WallBound
 from tracetime.formats.perfetto.extension import (
     Extension,
     as_written,
@@ -29,6 +40,13 @@ from tracetime.formats.perfetto.write.writer import TraceWriter
 from tracetime.graph.tube.evidence import NOT_RECORDED
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
+BOUND = st.integers(-MOST_WALL_BOUND_NS, MOST_WALL_BOUND_NS)
+
+
+def bound_of(one, other, source):
+    return WallBound(min(one, other), max(one, other), source)
+
+
 KERNEL = KernelClock(-1_234_567, 10_001, -44, 16_000_000, 16_000_001, 0x40, 5, 37)
 
 
@@ -49,12 +67,13 @@ def measured(reference: int, centres: list[int], halves: list[int]) -> bytes:
     st.lists(INT64, max_size=9),
     st.none() | st.builds(KernelClock, *[INT64] * 8),
     st.integers(0, 2**64 - 1),
+    st.none() | st.builds(bound_of, BOUND, BOUND, st.sampled_from([*TIME_SERVICES, "x"])),
 )
 def test_what_is_written_is_what_the_document_says(
-    reference, centres, halves, raws, kernel, dropped
+    reference, centres, halves, raws, kernel, dropped, bound
 ):
     domain = encode_domain(ClockDomain("a.b", "a.b", ns_per_tick=Fraction(625, 12), valid_bits=36))
-    extension = Extension(reference, centres, halves, raws, kernel, [domain], dropped)
+    extension = Extension(reference, centres, halves, raws, kernel, [domain], dropped, bound)
     data = encode(extension)
     message = EXTENSION["TracetimeSnapshot"].FromString(data)
     if reference is not None:
@@ -66,6 +85,13 @@ def test_what_is_written_is_what_the_document_says(
     if kernel is not None:
         assert KernelClock(*(getattr(message.kernel_clock, n) for n in kernel._fields)) == kernel
     assert message.events_dropped == dropped
+    assert message.HasField("wall_bound") == (bound is not None)
+    if bound is not None:
+        its = message.wall_bound
+        assert (its.earliest_ns, its.latest_ns) == bound[:2]
+        assert its.source == (0 if bound.source == "x" else TIME_SERVICES.index(bound.source) + 1)
+        if bound.source == "x":
+            extension = extension._replace(wall_bound=bound._replace(source="another service"))
     (domain,) = message.domains
     assert (domain.name, domain.ns_per_tick_numerator, domain.ns_per_tick_denominator) == (
         "a.b",
@@ -171,6 +197,49 @@ def test_by_how_much_the_kernel_steered_its_clocks(scaled):
         assert read.is_unsynchronised
 
 
+def bounds_with(**fields):
+    """What a reader takes of bounds of REALTIME with these fields, of a second snapshot."""
+    good = encode(Extension(None, [], [], [], None, [], 0, WallBound(-5, 7, "chrony")))
+    message = EXTENSION["TracetimeSnapshot"]()
+    message.wall_bound.SetInParent()
+    for name, value in fields.items():
+        setattr(message.wall_bound, name, value)
+    data = trace(
+        with_extension(snapshot({BOOTTIME: 1, REALTIME: 1}), good),
+        with_extension(snapshot({BOOTTIME: 2, REALTIME: 2}), message.SerializeToString()),
+    )
+    with opened(data) as read:
+        assert read.wall_bounds()[:, 0].tolist() == [0, 0, -5, 7, 2]
+        return read.wall_bounds()[:, 1:].T.tolist()
+
+
+MOST = MOST_WALL_BOUND_NS
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        ({"earliest_ns": -MOST, "latest_ns": MOST, "source": 1}, [1, 0, -MOST, MOST, 1]),
+        ({"earliest_ns": 3, "latest_ns": 3}, [1, 0, 3, 3, 0]),
+        ({"earliest_ns": 0, "latest_ns": 1, "source": 2**32 - 1}, [1, 0, 0, 1, 0]),
+        ({"earliest_ns": -MOST - 1, "latest_ns": 0}, None),
+        ({"earliest_ns": 0, "latest_ns": MOST + 1}, None),
+        ({"earliest_ns": -(2**63), "latest_ns": 2**63 - 1}, None),
+        ({"earliest_ns": 4, "latest_ns": 3}, None),
+        ({"earliest_ns": 4}, None),
+        ({"latest_ns": 4}, None),
+        ({}, None),
+    ],
+)
+def test_a_bound_of_the_wall_clock_that_makes_no_sense_is_passed_over(fields, kept):
+    assert bounds_with(**fields) == ([] if kept is None else [kept])
+
+
+def test_a_bound_of_no_use_is_not_written():
+    bound = WallBound(-MOST - 1, 0, "chrony")
+    assert decode(encode(Extension(None, [], [], [], None, [], 0, bound))).wall_bound is None
+
+
 def test_the_callers_domains_go_before_the_traces(tmp_path: Path):
     writer = TraceWriter(tmp_path / "out.pftrace")
     writer.snapshot(Snapshot({"BOOTTIME": 1, "MONOTONIC": 1}))
@@ -257,7 +326,16 @@ def test_a_damaged_extension_harms_no_snapshot(seed):
     """Every field there is, with bytes changed, cut out and put in."""
     random = Random(seed)
     whole = encode(
-        Extension(0, [0, -5], [0, 70], [5, -9], KERNEL, [encode_domain(d) for d in DOMAINS], 3)
+        Extension(
+            0,
+            [0, -5],
+            [0, 70],
+            [5, -9],
+            KERNEL,
+            [encode_domain(d) for d in DOMAINS],
+            3,
+            WallBound(-500, 70_000, "chrony"),
+        )
     )
     content = bytearray(whole)
     for _ in range(random.randrange(1, 6)):

@@ -6,32 +6,38 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from tracetime._kernels.common.encode cimport unzigzag
 from tracetime._kernels.perfetto.fields cimport (
     EXT_CENTRE_NS, EXT_EVENTS_DROPPED, EXT_HALF_WIDTH_NS, EXT_KERNEL_CLOCK, EXT_RAW_MINUS_READING,
-    EXT_REFERENCE,
+    EXT_BOUND_EARLIEST_NS, EXT_BOUND_LATEST_NS, EXT_BOUND_SOURCE, EXT_REFERENCE, EXT_WALL_BOUND,
 )
 from tracetime._kernels.common.wire cimport (
-    BYTES, VARINT, Field, Span, nothing, read_field, read_varint, span_of,
+    BYTES, VARINT, Field, Span, is_set, load_number, nothing, read_field, read_varint, span_of,
 )
 
 cdef enum:
     # Centres and half-widths beyond 2^50 ns, 13 days, are no measurement, and sums of them
     # would overflow: the extension that holds one is passed over.
     MOST_BITS = 50
+    MOST_SOURCES = 256      # of a larger number nobody knows the name
 
 cdef struct Extension:
     Span centres
     Span halves
     Span raws
     Span kernel_clock
+    Span wall_bound
     uint64_t reference          # index of a clock
     bint has_reference
     uint64_t events_dropped
+
+cdef struct WallBound:
+    int64_t earliest_ns, latest_ns      # UTC less REALTIME
+    int64_t source                      # of clocks/wall_bound.py's TIME_SERVICES, from 1; 0: another
 
 
 cdef inline bint read_extension(Span message, Extension *out) noexcept nogil:
     """Find the parts of an extension; False where it cannot be read to its end."""
     cdef const uint8_t *at = message.data
     cdef Field f
-    out.centres = out.halves = out.raws = out.kernel_clock = nothing()
+    out.centres = out.halves = out.raws = out.kernel_clock = out.wall_bound = nothing()
     out.reference = 0
     out.has_reference = False
     out.events_dropped = 0
@@ -54,7 +60,25 @@ cdef inline bint read_extension(Span message, Extension *out) noexcept nogil:
             out.raws = span_of(&f)
         elif f.number == EXT_KERNEL_CLOCK:
             out.kernel_clock = span_of(&f)
+        elif f.number == EXT_WALL_BOUND:
+            out.wall_bound = span_of(&f)
     return True
+
+
+cdef inline bint read_wall_bound(Span message, WallBound *out) noexcept nogil:
+    """Read what bounds REALTIME; False where nothing does, or it makes no sense."""
+    cdef bint has_earliest, has_latest, has_source
+    cdef int64_t most = <int64_t>1 << MOST_BITS
+    cdef uint64_t source
+    if not is_set(message):
+        return False
+    out.earliest_ns = unzigzag(load_number(message, EXT_BOUND_EARLIEST_NS, &has_earliest))
+    out.latest_ns = unzigzag(load_number(message, EXT_BOUND_LATEST_NS, &has_latest))
+    source = load_number(message, EXT_BOUND_SOURCE, &has_source)
+    out.source = <int64_t>source if source < MOST_SOURCES else 0
+    return (
+        has_earliest and has_latest and -most <= out.earliest_ns <= out.latest_ns <= most
+    )
 
 
 cdef inline bint count_is(Span packed, int64_t n) noexcept nogil:

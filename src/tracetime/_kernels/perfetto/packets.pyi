@@ -42,6 +42,7 @@ def encode_extension(
     kernel_clock: _KernelNumbers | None,
     domains: list[bytes],
     events_dropped: int,
+    wall_bound: tuple[int, int, int] | None = None,
 ) -> bytes: ...
 def boot_packet(boot_id: bytes) -> bytes: ...
 def baked_packet(policy: int) -> bytes: ...
@@ -50,7 +51,16 @@ def machine_packet(machine: int, name: str) -> bytes: ...
 def decode_extension(
     data: bytes,
 ) -> (
-    tuple[int | None, list[int], list[int], list[int], _KernelNumbers | None, list[bytes], int]
+    tuple[
+        int | None,
+        list[int],
+        list[int],
+        list[int],
+        _KernelNumbers | None,
+        list[bytes],
+        int,
+        tuple[int, int, int] | None,
+    ]
     | None
 ): ...
 def decode_domain(data: bytes) -> tuple[object, ...] | None: ...

@@ -12,7 +12,9 @@ from tracetime._kernels.common.encode cimport (
     LONGEST_TAG, LONGEST_VARINT, WIRE_BYTES, put_double, put_number, put_tag, put_varint, unzigzag,
     zigzag,
 )
-from tracetime._kernels.perfetto.extension cimport Extension, read_extension
+from tracetime._kernels.perfetto.extension cimport (
+    Extension, WallBound, read_extension, read_wall_bound,
+)
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.common.wire cimport (
     BYTES, FIXED64, VARINT, Field, Span, next_field, read_field, read_varint, span_of,
@@ -192,18 +194,19 @@ def encode_domain(
     return bytes(domain.content)
 
 
+# wide: the fields of one message
 def encode_extension(
     reference, list centres, list halves, list raws, kernel_clock, list domains,
-    uint64_t events_dropped,
+    uint64_t events_dropped, wall_bound=None,
 ):
     """A TracetimeSnapshot.
 
     reference: index of the clock that the others were bracketed by; None leaves it, centres and
     half-widths out. kernel_clock: numbers in the order of their fields, or None. domains: what
-    `encode_domain` made.
+    `encode_domain` made. wall_bound: earliest_ns, latest_ns and the number of the service, or None.
     """
     cdef Message message = Message()
-    cdef Message kernel
+    cdef Message kernel, bound
     cdef int64_t number
     if reference is not None:
         message.number(EXT_REFERENCE, reference)
@@ -222,6 +225,13 @@ def encode_extension(
         message.data(EXT_DOMAINS, domain)
     if events_dropped:
         message.number(EXT_EVENTS_DROPPED, events_dropped)
+    if wall_bound is not None:
+        bound = Message()
+        earliest, latest, source = wall_bound
+        bound.number(EXT_BOUND_EARLIEST_NS, zigzag(earliest))
+        bound.number(EXT_BOUND_LATEST_NS, zigzag(latest))
+        bound.number(EXT_BOUND_SOURCE, source)
+        message.message(EXT_WALL_BOUND, bound)
     return bytes(message.content)
 
 
@@ -307,7 +317,7 @@ cdef list unpack(Span packed, bint zigzagged):
 
 
 def decode_extension(const uint8_t[::1] data not None):
-    """(reference, centres, halves, raws, kernel clock, domains, events dropped), or None.
+    """(reference, centres, halves, raws, kernel clock, domains, dropped, wall bound), or None.
 
     As `encode_extension` takes them; None where the message is malformed.
     """
@@ -315,6 +325,7 @@ def decode_extension(const uint8_t[::1] data not None):
     cdef Span message = span_in(data)
     cdef const uint8_t *at
     cdef Field f
+    cdef WallBound bound
     if not read_extension(message, &e):
         return None
     arrays = unpack(e.centres, True), unpack(e.halves, False), unpack(e.raws, True)
@@ -339,7 +350,10 @@ def decode_extension(const uint8_t[::1] data not None):
         if f.number == EXT_DOMAINS and f.wire == BYTES:
             domains.append(<bytes>(<const char *>f.data)[:<Py_ssize_t>f.value])
     reference = e.reference if e.has_reference else None
-    return reference, *arrays, kernel_clock, domains, e.events_dropped
+    wall_bound = None
+    if read_wall_bound(e.wall_bound, &bound):
+        wall_bound = bound.earliest_ns, bound.latest_ns, bound.source
+    return reference, *arrays, kernel_clock, domains, e.events_dropped, wall_bound
 
 
 def decode_domain(const uint8_t[::1] data not None):

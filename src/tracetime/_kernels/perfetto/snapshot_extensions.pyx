@@ -15,7 +15,9 @@ from tracetime._kernels.graph.engine cimport Engine, Key
 from tracetime._kernels.graph.key cimport is_sequence_scoped, parts_of
 from tracetime._kernels.perfetto.clock_ids cimport machine_key
 from tracetime._kernels.perfetto.clock_tracker cimport ClockTracker
-from tracetime._kernels.perfetto.extension cimport Extension, is_measured, read_extension
+from tracetime._kernels.perfetto.extension cimport (
+    Extension, WallBound, is_measured, read_extension, read_wall_bound,
+)
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.packet cimport Packet, baked_policy
 
@@ -38,6 +40,7 @@ cdef class SnapshotExtensions:
     def __dealloc__(self):
         free(self.reads)
         free(self.kernel_reads)
+        free(self.bounds)
 
     cdef int read(self, Packet *p, ClockTracker clocks, int64_t n, bint whole) except -1 nogil:
         """What tracetime recorded of a snapshot of n clocks; nothing, where it makes no sense.
@@ -61,6 +64,8 @@ cdef class SnapshotExtensions:
                 self.declare(p, span_of(&f))
         if whole and is_set(e.kernel_clock):
             self.add_kernel_read(p.machine, snapshot, e.kernel_clock)
+        if whole:
+            self.add_wall_bound(p.machine, snapshot, e.wall_bound)
         if not (whole and is_measured(&e, n)):
             return 0
         grow(
@@ -122,6 +127,21 @@ cdef class SnapshotExtensions:
         self.n_kernel_reads += 1
         return 0
 
+    cdef int add_wall_bound(
+        self, uint32_t machine, uint32_t snapshot, Span message
+    ) except -1 nogil:
+        cdef WallBound bound
+        if not read_wall_bound(message, &bound):
+            return 0
+        grow(
+            <void **>&self.bounds, &self.bounds_capacity, self.n_bounds + 1, sizeof(WallBoundRead)
+        )
+        self.bounds[self.n_bounds].snapshot = snapshot
+        self.bounds[self.n_bounds].machine = machine
+        self.bounds[self.n_bounds].bound = bound
+        self.n_bounds += 1
+        return 0
+
     cdef int declare(self, Packet *p, Span domain) except -1 nogil:
         """Keep the domain of a clock, by its key: the last one counts."""
         cdef bint found
@@ -156,6 +176,21 @@ cdef class SnapshotExtensions:
             out[4, i] = self.kernel_reads[i].state
             out[5, i] = self.kernel_reads[i].maxerror_us
             out[6, i] = self.kernel_reads[i].esterror_us
+        return table
+
+    def wall_bounds(self):
+        """What bounded REALTIME at snapshots, int64[5, n]: snapshot, machine index, UTC less
+        REALTIME at least and at most (ns), and the number of the service; in file order.
+        """
+        cdef int64_t i
+        table = np.empty((5, self.n_bounds), dtype=np.int64)
+        cdef int64_t[:, ::1] out = table
+        for i in range(self.n_bounds):
+            out[0, i] = self.bounds[i].snapshot
+            out[1, i] = self.bounds[i].machine
+            out[2, i] = self.bounds[i].bound.earliest_ns
+            out[3, i] = self.bounds[i].bound.latest_ns
+            out[4, i] = self.bounds[i].bound.source
         return table
 
     def measured(self, Engine engine not None):

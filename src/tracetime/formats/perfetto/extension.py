@@ -20,6 +20,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import COARSE
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.kernel_clock import KernelClock
+from tracetime.clocks.wall_bound import MOST_WALL_BOUND_NS, TIME_SERVICES, WallBound
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import PolicyName
 from tracetime.text import printable
@@ -49,6 +50,7 @@ class Extension(NamedTuple):
         kernel_clock: adjtimex's state.
         domains: encoded, of the clocks that this snapshot describes.
         events_dropped: since the start of the recording.
+        wall_bound: what bounds REALTIME.
     """
 
     reference: int | None
@@ -58,11 +60,12 @@ class Extension(NamedTuple):
     kernel_clock: KernelClock | None
     domains: list[bytes]
     events_dropped: int
+    wall_bound: WallBound | None = None
 
 
 def encode(extension: Extension) -> bytes:
     """The message as bytes, without its field's tag."""
-    return packets.encode_extension(*extension)
+    return packets.encode_extension(*extension[:-1], _numbers(extension.wall_bound))
 
 
 def decode(data: bytes) -> Extension | None:
@@ -70,9 +73,25 @@ def decode(data: bytes) -> Extension | None:
     found = packets.decode_extension(data)
     if found is None:
         return None
-    reference, centres, halves, raws, kernel_clock, domains, dropped = found
+    reference, centres, halves, raws, kernel_clock, domains, dropped, numbers = found
     kernel = None if kernel_clock is None else KernelClock(*kernel_clock)
-    return Extension(reference, centres, halves, raws, kernel, domains, dropped)
+    bound = None if numbers is None else WallBound(*numbers[:2], time_service(numbers[2]))
+    return Extension(reference, centres, halves, raws, kernel, domains, dropped, bound)
+
+
+def time_service(number: int) -> str:
+    """The name of the time service of a number in a file."""
+    return TIME_SERVICES[number - 1] if 0 < number <= len(TIME_SERVICES) else "another service"
+
+
+def _numbers(bound: WallBound | None) -> tuple[int, int, int] | None:
+    """A bound as it is written; None where there is none, or none of use."""
+    if bound is None or not (
+        -MOST_WALL_BOUND_NS <= bound.earliest_ns <= bound.latest_ns <= MOST_WALL_BOUND_NS
+    ):
+        return None
+    number = TIME_SERVICES.index(bound.source) + 1 if bound.source in TIME_SERVICES else 0
+    return bound.earliest_ns, bound.latest_ns, number
 
 
 def encode_domain(domain: ClockDomain) -> bytes:

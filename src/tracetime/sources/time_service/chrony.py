@@ -28,7 +28,10 @@ _TOLERANCE_PPB: Final = 15_000
 """What NTP counts on of a clock whose frequency is corrected: PHI of RFC 5905."""
 _ROUNDED_NS: Final = 3
 """chronyc prints whole ns: of the offset, of the dispersion, and of the delay."""
-_TIMEOUT_S: Final = 5.0
+_TIMEOUT_S: Final = 2.0
+_RETRY_NS: Final = 5_000_000_000
+_RETRY_SILENT_NS: Final = 60_000_000_000
+"""Whoever asks waits for the timeout: a recording does so once a minute."""
 _QUOTED: Final = 200
 
 
@@ -41,10 +44,10 @@ class Chrony:
 
     name = "chrony"
     poll_ns = 1_000_000_000
-    retry_ns = 5_000_000_000
 
     def __init__(self, command: Sequence[str] = CHRONYC) -> None:
         self._command = tuple(command)
+        self.retry_ns = _RETRY_NS
 
     def ask(self, monotonic_ns: Callable[[], int]) -> Statement:
         """What chronyd states now; see `TimeSource.ask`."""
@@ -52,6 +55,7 @@ class Chrony:
         return tracking_statement(self._answer(), asked_ns)
 
     def _answer(self) -> str:
+        self.retry_ns = _RETRY_NS
         try:
             done = subprocess.run(
                 self._command,
@@ -64,6 +68,7 @@ class Chrony:
             reason = getattr(error, "strerror", None) or str(error)
             raise NoBoundError(f"cannot run chronyc ({reason}); install chrony") from None
         except subprocess.TimeoutExpired:
+            self.retry_ns = _RETRY_SILENT_NS
             raise NoBoundError(
                 f"chronyc has not answered for {_TIMEOUT_S:g} s; restart chronyd"
             ) from None

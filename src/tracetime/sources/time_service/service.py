@@ -178,6 +178,35 @@ class TimeService:
             kept = self._ask(kept)
         raise NoBoundError(_UNSTEADY)
 
+    def at(self, raw_ns: int, realtime_ns: int) -> TrueTime:
+        """Bounds of true time when this machine's clocks read these, together, a moment ago.
+
+        Args:
+            raw_ns: the reading of MONOTONIC_RAW.
+            realtime_ns: that of REALTIME: it says whether the machine was suspended since.
+
+        Raises:
+            NoBoundError: no source states a bound now, or REALTIME was set since, or the machine
+                suspended.
+        """
+        self.now()
+        kept = self._kept
+        if kept is None:
+            raise NoBoundError(_UNSTEADY)
+        age_ns = raw_ns - kept.raw_ns
+        estimate_ns = kept.real_ns + age_ns
+        if abs(realtime_ns - estimate_ns) >= abs(age_ns) // _STEERED + _JUMP_NS:
+            raise NoBoundError("REALTIME was set, or the machine suspended, since it was read")
+        half_ns = kept.half_ns + abs(age_ns) * kept.drift_ppb // PPB + 1
+        return TrueTime(
+            estimate_ns - half_ns,
+            estimate_ns,
+            estimate_ns + half_ns,
+            "REALTIME",
+            kept.source,
+            kept.age_ns + age_ns,
+        )
+
     def wait_past(
         self, t_ns: int, timeout: float | None = None, clock: WallClock = "REALTIME"
     ) -> TrueTime:

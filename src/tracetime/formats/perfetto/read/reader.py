@@ -22,7 +22,7 @@ from tracetime._kernels.perfetto.observer import PacketObserver
 from tracetime._kernels.perfetto.snapshot_log import SnapshotLog
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import WALL, wall_oscillator
-from tracetime.clocks.ids import ClockId
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.kernel_clock import STA_UNSYNC
 from tracetime.errors import TraceError
 from tracetime.events_table import BATCH_ROWS, Columns, Vocabulary
@@ -30,6 +30,7 @@ from tracetime.formats.perfetto.extension import (
     BAKED_BY,
     as_written,
     decode_domain,
+    time_service,
     with_largest_lag,
 )
 from tracetime.formats.perfetto.read.remote import bounds_between, unused_bounds
@@ -52,6 +53,7 @@ from tracetime.trace_facts import (
     TraceClockMove,
     TraceWarning,
     UnusedBounds,
+    WallClockBounds,
 )
 
 _LINUX: Final = frozenset(("linux", "android", "cros", "chrome os"))
@@ -386,9 +388,11 @@ class PerfettoTrace(Trace):
     def is_unsynchronised(self) -> bool:
         """Whether the kernel said, in a recorded snapshot, that nothing keeps its time (NTP, PTP).
 
-        adjtimex(2), STA_UNSYNC. False where the trace does not say.
+        adjtimex(2), STA_UNSYNC. False where the trace does not say, and where a time service
+        bounded that snapshot: not all that bound a clock steer it.
         """
-        return bool((self._known().extensions.kernel_clock()[3] & STA_UNSYNC).any())
+        snapshots, _, status, *_ = self.kernel_reads()
+        return not set(snapshots[status & STA_UNSYNC != 0]) <= set(self.wall_bounds()[0])
 
     def kernel_reads(self) -> npt.NDArray[np.int64]:
         """What adjtimex(2) said at recorded snapshots, int64[6, n], in file order.
@@ -398,6 +402,28 @@ class PerfettoTrace(Trace):
         found = self._known().extensions.kernel_clock()
         kept: npt.NDArray[np.int64] = found[[0, 1, 3, 4, 5, 6]]
         return kept
+
+    @property
+    def wall_clock_bounds(self) -> list[WallClockBounds]:
+        """How far from UTC time services said that REALTIME was, by machine and service."""
+        _, machines, earliest, latest, services = self.wall_bounds()
+        within_ns = np.maximum(latest, -earliest)
+        found = []
+        for machine, service in sorted(set(zip(machines.tolist(), services.tolist(), strict=True))):
+            those = within_ns[(machines == machine) & (services == service)]
+            clock = ClockId(BUILTIN_IDS["REALTIME"], machine=machine)
+            name = time_service(service)
+            found.append(WallClockBounds(clock, name, len(those), int(those.max())))
+        return found
+
+    def wall_bounds(self) -> npt.NDArray[np.int64]:
+        """What time services bounded REALTIME by at recorded snapshots, int64[5, n], in file order.
+
+        Number of the snapshot, machine index, UTC less REALTIME at least and at most (ns), and the
+        number of the service (`time_service` of extension.py).
+        """
+        bounds: npt.NDArray[np.int64] = self._known().extensions.wall_bounds()
+        return bounds
 
     def beginning(self, n: int) -> bytes:
         """The first n bytes of the file, uncompressed, or as many as there are."""

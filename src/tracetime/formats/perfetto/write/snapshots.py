@@ -15,6 +15,7 @@ from tracetime.clocks.families import steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.clocks.snapshot import Snapshot
+from tracetime.clocks.wall_bound import WallBound
 from tracetime.errors import UsageError
 from tracetime.formats.perfetto.extension import Extension, encode, encode_domain
 from tracetime.formats.perfetto.write.clocks import (
@@ -44,6 +45,20 @@ class _Written(NamedTuple):
     raw: int | None
 
 
+class Circumstances(NamedTuple):
+    """What the extension of a snapshot says besides its readings.
+
+    Attributes:
+        kernel_clock: how the kernel steered its clocks then.
+        wall_bound: what bounded REALTIME.
+        events_dropped: since the recording began.
+    """
+
+    kernel_clock: KernelClock | None = None
+    wall_bound: WallBound | None = None
+    events_dropped: int = 0
+
+
 class SnapshotPackets:
     """Makes the packets of a recording's snapshots, one after the other.
 
@@ -64,10 +79,9 @@ class SnapshotPackets:
         self,
         snapshot: Snapshot,
         counts: Mapping[ClockId, tuple[int, int]],
-        kernel_clock: KernelClock | None,
         main: bool,
         names: Mapping[ClockId, str],
-        events_dropped: int,
+        circumstances: Circumstances,
     ) -> bytes:
         """The packet of a snapshot; arguments as `TraceWriter.snapshot`.
 
@@ -92,7 +106,7 @@ class SnapshotPackets:
         primary = (
             self._clocks.trace_clock.clock if self._clocks.trace_clock.scope == "builtin" else 0
         )
-        extension = self._extension(snapshot, clocks, order, written, kernel_clock, events_dropped)
+        extension = self._extension(snapshot, clocks, order, written, circumstances)
         packet = packets.snapshot_packet(
             SNAPSHOT_SEQUENCE,
             primary,
@@ -176,8 +190,7 @@ class SnapshotPackets:
         clocks: Mapping[ClockId, RecordedClock],
         order: Order,
         written: Mapping[ClockId, _Written],
-        kernel_clock: KernelClock | None,
-        events_dropped: int,
+        circumstances: Circumstances,
     ) -> Extension:
         described = self._clocks.undescribed & {*clocks, *order.clocks}
         if self.count % DOMAINS_EVERY == 0:
@@ -196,9 +209,10 @@ class SnapshotPackets:
             [one.read.centre_ns for one in in_order] if measured else [],
             [one.read.half_ns for one in in_order] if measured else [],
             [0 if one.raw is None else _signed(one.raw - one.read.value_ns) for one in in_order],
-            kernel_clock,
+            circumstances.kernel_clock,
             list(domains.values()),
-            events_dropped,
+            circumstances.events_dropped,
+            circumstances.wall_bound,
         )
 
 

@@ -20,12 +20,17 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.clocks.snapshot import INT64_MAX, Snapshot
+from tracetime.clocks.wall_bound import WallBound
 from tracetime.errors import UsageError
 from tracetime.formats.perfetto.write.clocks import RecordedClocks
 from tracetime.formats.perfetto.write.details import plain_details
 from tracetime.formats.perfetto.write.joining import Joining
 from tracetime.formats.perfetto.write.output import TraceOutput
-from tracetime.formats.perfetto.write.snapshots import SnapshotPackets, dropped_packet
+from tracetime.formats.perfetto.write.snapshots import (
+    Circumstances,
+    SnapshotPackets,
+    dropped_packet,
+)
 from tracetime.formats.perfetto.write.tracks import Tracks
 
 BUFFER_BYTES: Final = 64 << 20
@@ -193,6 +198,7 @@ class TraceWriter:
         *,
         counts: Mapping[ClockId, tuple[int, int]] | None = None,
         kernel_clock: KernelClock | None = None,
+        wall_bound: WallBound | None = None,
         main: bool = False,
         names: Mapping[ClockId, str] | None = None,
     ) -> bool:
@@ -203,6 +209,7 @@ class TraceWriter:
                 properties of its kind.
             counts: for clocks whose reading is in ns already: the ticks as read, and unwrapped.
             kernel_clock: how the kernel steered its clocks then.
+            wall_bound: what bounded REALTIME then.
             main: whether it is one of the regular ones, by which events are converted.
             names: what the caller called the clocks.
 
@@ -217,7 +224,11 @@ class TraceWriter:
         with self._lock:
             try:
                 packet = self._snapshots.packet(
-                    snapshot, counts or {}, kernel_clock, main, names or {}, self._buffer.dropped
+                    snapshot,
+                    counts or {},
+                    main,
+                    names or {},
+                    Circumstances(kernel_clock, wall_bound, self._buffer.dropped),
                 )
                 if not main and not self._buffer.has_room(len(packet)):
                     return False
