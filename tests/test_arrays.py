@@ -13,6 +13,7 @@ from samples import CLOCK_SYNC
 
 from tracetime import ClockGraph
 from tracetime.arrays import arrow_of, texts_of, values_of
+from tracetime.int_arrays import is_any_of
 
 DTYPES = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 
@@ -93,3 +94,9 @@ def test_a_recording_of_ten_clocks_needs_no_masked_arrays(tmp_path):
         [sys.executable, "-c", program, *arguments], capture_output=True, text=True
     )
     assert (done.stderr, done.stdout.splitlines()[-1:]) == ("", ["False"])
+
+
+@given(st.lists(st.integers(0, 9)), st.lists(st.integers(0, 9), min_size=1, max_size=3))
+def test_codes_are_any_of_some_as_numpy_has_it(codes, some):
+    given_codes = np.array(codes, dtype=np.uint8)
+    assert is_any_of(given_codes, some).tolist() == np.isin(given_codes, some).tolist()

@@ -21,6 +21,7 @@ from tracetime.graph.conversion import with_reasons
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
+from tracetime.int_arrays import is_any_of
 
 Values = npt.NDArray[np.int64]
 
@@ -104,7 +105,7 @@ class CoarseTimes:
                 found += [there.estimate, there.earliest, there.latest]
         at = np.sort(np.concatenate(found))
         reached = self._at(at)
-        known = np.isin(reached.status, BARRED)
+        known = is_any_of(reached.status, BARRED)
         return _Jumps(at[known], reached.earliest[known], reached.latest[known])
 
 
@@ -134,7 +135,7 @@ def _opened(
     placed = (status == RESOLVED) | (status == ONE_SIDED)
     for end in ends:
         no_earliest, no_latest = end.open_sides()
-        lost = ~np.isin(end.status, BARRED)
+        lost = ~is_any_of(end.status, BARRED)
         earliest[lost | no_earliest] = INT64_MIN
         latest[lost | no_latest] = INT64_MAX
         status[placed & (lost | no_earliest | no_latest)] = ONE_SIDED

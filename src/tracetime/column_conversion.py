@@ -29,6 +29,7 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
+from tracetime.int_arrays import is_any_of
 from tracetime.text import printable
 from tracetime.time_columns import CLOCK_KEY, TimeColumn, WrittenUnits, time_column
 
@@ -107,11 +108,11 @@ class ColumnConversion:
             reached = self._by_row(given, batch[added.clock], added, first_row)
         estimate, earliest, latest, status = reached
         missing = given.is_missing()
-        unplaced = missing | ~np.isin(status, PLACED)
+        unplaced = missing | ~is_any_of(status, PLACED)
         arrays = [arrow_of(estimate, unplaced), statuses(status, missing)]
         if added.bounds:
             # Two instants have no estimate, but a bar that holds both.
-            none = missing | ~np.isin(status, BARRED)
+            none = missing | ~is_any_of(status, BARRED)
             no_earliest, no_latest = reached.open_sides()
             arrays += [arrow_of(earliest, none | no_earliest), arrow_of(latest, none | no_latest)]
         return arrays
@@ -132,7 +133,7 @@ class ColumnConversion:
                 self._coarse[clock] = CoarseTimes(self._graph, clock, self._target, self._bars)
             reached = self._coarse[clock].widened(reached, *_sides(given))
         if given.beyond is not None:
-            known = np.isin(reached.status, BARRED)
+            known = is_any_of(reached.status, BARRED)
             status = np.where(given.beyond & known, np.uint8(OVERFLOW), reached.status)
             reached = reached._replace(status=status)
         return reached

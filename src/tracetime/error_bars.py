@@ -6,7 +6,7 @@ Nothing is done per event in Python.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -32,6 +32,7 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
 from tracetime.graph.tube.wraps import open_wraps
+from tracetime.int_arrays import is_any_of
 
 if TYPE_CHECKING:
     from tracetime.graph.tube.policy import TubePolicy
@@ -108,7 +109,7 @@ class ErrorBars:
         there = {"trace_time": columns[SOURCE_TIME], "status": columns[SOURCE_STATUS]}
         # What floor costs in the source is none of the baked trace's.
         placed = self._place(columns | there, None)
-        agree = np.isin(own["status"], PLACED) == np.isin(placed["status"], PLACED)
+        agree = is_any_of(own["status"], PLACED) == is_any_of(placed["status"], PLACED)
         placed["status"] = np.where(agree, placed["status"], own["status"])
         placed["trace_time"] = own["trace_time"]
         placed["earliest"][~agree], placed["latest"][~agree] = 1, 0
@@ -125,8 +126,7 @@ class ErrorBars:
         earliest, latest = np.ones_like(floor), np.zeros_like(floor)
         rows = np.flatnonzero(self._placeable(columns))
         groups = list(self._by_clock(columns, rows))
-        others = (clock for clock, _ in groups if clock != self._trace_clock)
-        self._graph._parts.tubes.expect(others, self._trace_clock)
+        self._expect(clock for clock, _ in groups if clock != self._trace_clock)
         for clock, group in groups:
             if clock in self._incremental:
                 # Perfetto no longer sums the deltas of a clock that ran backwards.
@@ -148,7 +148,7 @@ class ErrorBars:
                 unsure = np.isin(status[group], (NO_PATH, ONE_SIDED))
                 if np.any((before[group] == RESOLVED) & unsure):
                     observer.untie(clock)
-        barred = np.isin(status, BARRED)
+        barred = is_any_of(status, BARRED)
         earliest[~barred], latest[~barred] = 1, 0
         if observer is not None:
             both = rows[(before[rows] == RESOLVED) & (status[rows] == RESOLVED)]
@@ -178,6 +178,10 @@ class ErrorBars:
     def _id(self, clock: ClockId) -> ClockId:
         """What the graph calls a clock that rows name."""
         return clock
+
+    def _expect(self, clocks: Iterable[ClockId]) -> None:
+        """Count clocks that will be converted; raise TraceError where they are too many."""
+        self._graph._parts.tubes.expect(clocks, self._trace_clock)
 
     def _has_way(self, clock: ClockId) -> bool:
         try:
@@ -217,7 +221,7 @@ class ErrorBars:
         last = np.minimum(source, INT64_MAX - cut_off) + cut_off
         early = readings.get(EARLY, np.zeros_like(source))
         first = np.maximum(source, INT64_MIN + early) - early
-        barred = np.isin(reached.status, BARRED)
+        barred = is_any_of(reached.status, BARRED)
         if clock == self._trace_clock:
             return reached._replace(
                 earliest=np.where(barred, first, reached.earliest),
@@ -231,7 +235,7 @@ class ErrorBars:
             if not len(rows):
                 continue
             there = self._convert(clock, other[rows], readings["snapshots"][rows])
-            known = np.isin(there.status, BARRED)
+            known = is_any_of(there.status, BARRED)
             earliest[rows] = np.minimum(earliest[rows], np.where(known, there.earliest, INT64_MIN))
             latest[rows] = np.maximum(latest[rows], np.where(known, there.latest, INT64_MAX))
         is_open = (earliest == INT64_MIN) | (latest == INT64_MAX)

@@ -1,7 +1,11 @@
 """The order of the file, kept where error bars allow it."""
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tracetime._kernels.common.kept_order import Sequences
 from tracetime.analysis.kept_order import KeptOrder
 
 TRACK_EVENT = 11
@@ -66,3 +70,42 @@ def test_the_order_goes_on_in_the_next_batch():
     assert kept(order, [10], [15], 5) == [15]
     assert kept(order, [20], [12], 5) == [15]
     assert kept(order, [], [], 5) == []
+
+
+def kept_row_by_row(rows, state):
+    """What the kernel does, a row at a time: (sequence, floor, estimate, latest)."""
+    estimates, moved, reversed_ = [], 0, 0
+    for sequence, floor, estimate, latest in rows:
+        last_floor, reached = state.get(sequence, (-(1 << 63), -(1 << 63)))
+        if floor >= last_floor:
+            if estimate < reached:
+                if reached <= latest:
+                    estimate, moved = reached, moved + 1
+                else:
+                    reversed_ += 1
+            state[sequence] = floor, max(reached, estimate)
+        estimates.append(estimate)
+    return estimates, moved, reversed_
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 30), st.integers(0, 30)), max_size=40)
+
+
+@given(st.lists(ROWS, max_size=3), st.integers(0, 10))
+def test_many_sequences_and_batches_are_as_row_by_row(batches, half):
+    order, state, moved, reversed_ = KeptOrder(TRACK_EVENT), {}, 0, 0
+    for batch in batches:
+        sequences, floor, tube = ([row[k] for row in batch] for k in range(3))
+        made = order.keep(*columns(floor, tube, half, sequences or None))["trace_time"]
+        rows = [(*row, row[2] + half) for row in batch]
+        expected, more, worse = kept_row_by_row(rows, state)
+        moved, reversed_ = moved + more, reversed_ + worse
+        assert made.tolist() == expected
+    assert (order.kept, order.reversed) == (moved, reversed_)
+
+
+def test_columns_of_different_lengths_are_refused():
+    short, long = np.zeros(1, np.int64), np.zeros(2, np.int64)
+    which, numbers = np.ones(2, np.uint8), np.zeros(2, np.uint32)
+    with pytest.raises(ValueError, match="one length"):
+        Sequences(0).keep(which, numbers, numbers, long, short, long.copy())

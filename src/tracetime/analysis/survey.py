@@ -49,6 +49,7 @@ from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity
 from tracetime.graph.tube.wraps import Counter
 from tracetime.graph.values import distances
+from tracetime.int_arrays import is_any_of
 from tracetime.trace import Trace
 
 Values = npt.NDArray[np.int64]
@@ -231,7 +232,7 @@ class Survey:
     @cached_property
     def lost(self) -> dict[ClockId, int]:
         """How many events of each clock have no trace time."""
-        return self._by_clock(~np.isin(self.counted.status, PLACED))
+        return self._by_clock(~is_any_of(self.counted.status, PLACED))
 
     def _by_clock(self, rows: npt.NDArray[np.bool_]) -> dict[ClockId, int]:
         """The events of some groups by clock, in order of the groups."""

@@ -25,6 +25,7 @@ from tracetime.events_table import (
     Columns,
     Vocabulary,
 )
+from tracetime.int_arrays import is_any_of
 
 _COUNTER: Final = TYPES.index("counter")
 _METADATA: Final = TYPES.index("metadata")
@@ -78,7 +79,7 @@ class Events:
 
     def put(self, columns: Columns) -> None:
         """Put a batch with names."""
-        placed = np.isin(columns["status"], PLACED)
+        placed = is_any_of(columns["status"], PLACED)
         kinds = columns["type"]
         is_event = kinds != _METADATA
         self.unresolved += int(np.count_nonzero(~placed & is_event))
@@ -190,7 +191,7 @@ class Events:
 
 def rows_with_time(columns: Columns) -> Rows:
     """The rows of events that have a time which a packet can say: names and the like have none."""
-    placed = np.isin(columns["status"], PLACED) & (columns["trace_time"] >= 0)
+    placed = is_any_of(columns["status"], PLACED) & (columns["trace_time"] >= 0)
     return np.flatnonzero(placed & (columns["type"] != _METADATA))
 
 

@@ -17,6 +17,7 @@ from tracetime.errors import AS_IS, PLACED, RESOLVED
 from tracetime.events_table import Columns
 from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
 from tracetime.formats.perfetto.schema import KINDS
+from tracetime.int_arrays import is_any_of
 from tracetime.trace import Trace
 
 _TRACK_EVENT: Final = next(n for n, name in PAYLOAD_NAMES.items() if name == "track_event")
@@ -45,18 +46,18 @@ class TubeTimes:
     def place(self, columns: Columns) -> Columns:
         """Return the rows with their times; columns: a batch by Perfetto's rule."""
         tube = self.order.keep(columns, self._bars.place(columns))
-        placed, is_raw = np.isin(tube["status"], PLACED), tube["status"] == AS_IS
+        placed, is_raw = is_any_of(tube["status"], PLACED), tube["status"] == AS_IS
         floor = columns
         if self._clock != self._home:
             # A value without a clock is on the trace clock.
             placed &= ~is_raw
-            floor = self._from_home(columns, np.isin(columns["status"], PLACED) & ~placed)
+            floor = self._from_home(columns, is_any_of(columns["status"], PLACED) & ~placed)
         times, earliest, latest = floor["trace_time"], tube["earliest"], tube["latest"]
         excluded = (earliest <= latest) & ((times < earliest) | (latest < times))
         by_floor = ~placed & ~excluded
         # What is no event has no kind.
         counted = by_floor & ~is_raw & (columns["kind"] < len(KINDS))
-        self.as_floor += int(np.count_nonzero(counted & np.isin(floor["status"], PLACED)))
+        self.as_floor += int(np.count_nonzero(counted & is_any_of(floor["status"], PLACED)))
         return {
             **tube,
             "trace_time": np.where(by_floor, times, tube["trace_time"]),

@@ -20,6 +20,7 @@ from tracetime.errors import PLACED as PLACED_STATUSES
 from tracetime.events_table import CUT_OFF
 from tracetime.formats.replayed_slices import Entries, ReplayedSlices
 from tracetime.formats.span_table import SpanReadings, SpanTable
+from tracetime.int_arrays import is_any_of
 from tracetime.slices_table import NO_NUMBER, OPEN, Owners, SliceReading, Strings
 
 if TYPE_CHECKING:
@@ -80,12 +81,12 @@ def nested_spans(
     """
     readings = SpanReadings(trace, table)
     begin, end = readings.placed
-    by_floor = np.isin(begin["status"], PLACED_STATUSES)
-    ended = table.ended & (np.isin(end["status"], PLACED_STATUSES) == by_floor)
+    by_floor = is_any_of(begin["status"], PLACED_STATUSES)
+    ended = table.ended & (is_any_of(end["status"], PLACED_STATUSES) == by_floor)
     ts, known = begin["trace_time"], by_floor
     if bars is not None:
         placed = ErrorBars(trace.clocks, trace.trace_clock, trace.machines, bars, {}).place(begin)
-        ts, known = placed["trace_time"], np.isin(placed["status"], PLACED_STATUSES)
+        ts, known = placed["trace_time"], is_any_of(placed["status"], PLACED_STATUSES)
     rows = np.flatnonzero(known)
     rows = rows[np.argsort(ts[rows], kind="stable")]
     # What only the tube places has readings of its own clock for trace times.

@@ -18,6 +18,7 @@ from tracetime.formats import open_archive, open_standard_input, open_traces
 from tracetime.formats.perfetto.read.baked_trace import BakedTrace
 from tracetime.formats.perfetto.read.boot_facts import BootFacts, boot_facts
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
+from tracetime.int_arrays import is_any_of
 from tracetime.merging.ahead import each
 from tracetime.merging.manifest_members import machine_names, manifest_of
 from tracetime.merging.manifest_reading import Manifest
@@ -250,7 +251,7 @@ def _span(trace: Trace, check: Callable[[], None]) -> tuple[int, int] | None:
     most: int | None = None
     for columns in trace.columns():
         check()
-        times = columns["trace_time"][np.isin(columns["status"], PLACED)]
+        times = columns["trace_time"][is_any_of(columns["status"], PLACED)]
         if len(times):
             low, high = int(np.min(times)), int(np.max(times))
             least = low if least is None else min(least, low)

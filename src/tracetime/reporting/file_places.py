@@ -12,6 +12,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import PLACED
 from tracetime.events_table import Columns
 from tracetime.graph.info import Readings
+from tracetime.int_arrays import is_any_of
 
 Values = npt.NDArray[np.int64]
 
@@ -29,7 +30,7 @@ class FilePlaces:
     def add(self, columns: Columns) -> None:
         """Note some events of a batch that have a trace time."""
         status = columns["status"]
-        rows = np.flatnonzero(np.isin(status, PLACED))
+        rows = np.flatnonzero(is_any_of(status, PLACED))
         rows = rows[:: -(-len(rows) // _PER_BATCH) or 1]
         self._note(columns["packet"][rows].astype(np.int64), columns["trace_time"][rows])
 

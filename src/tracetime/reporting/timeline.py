@@ -14,6 +14,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import PLACED
 from tracetime.event_clocks import machine_indexes
 from tracetime.events_table import Columns
+from tracetime.int_arrays import is_any_of
 
 Values = npt.NDArray[np.int64]
 
@@ -84,7 +85,7 @@ class Timeline:
         n = len(time)
         if not n:
             return
-        known = np.isin(status, PLACED)
+        known = is_any_of(status, PLACED)
         keys = self._key(columns) * 2 + ~known
         if not known.all():
             before = np.maximum.accumulate(np.where(known, np.arange(n), -1))

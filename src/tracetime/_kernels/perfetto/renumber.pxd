@@ -33,6 +33,7 @@ cdef class Renumberer:
     cdef readonly set named         # machines whose SystemInfo has been written
     cdef uint32_t machine           # that the flags are of
     cdef bint known, is_described, is_shared
+    cdef bint is_of_one             # all packets of the file are of one machine of the output
     cdef Bytes out, packet, inner, middle, deep
 
     cdef int enter(self, uint32_t machine) except -1

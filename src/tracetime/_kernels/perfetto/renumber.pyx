@@ -112,6 +112,7 @@ cdef class Renumberer:
         self.machines.forget()
         for own, made in machines.items():
             self.machines.add(own, made)
+        self.is_of_one = len(set(machines.values())) == 1
         self.known = False
 
     def end(self):
@@ -146,9 +147,10 @@ cdef class Renumberer:
     cdef uint32_t machine_of(self, Span packet) except? 0 nogil:
         """The machine of a packet in the output: what is none of the file's is its host."""
         cdef bint found
-        cdef NewNumber *made = self.machines.find(
-            <uint32_t>load_number(packet, PACKET_MACHINE_ID, &found)
-        )
+        cdef NewNumber *made
+        if self.is_of_one:
+            return <uint32_t>self.machines.numbers[0].made
+        made = self.machines.find(<uint32_t>load_number(packet, PACKET_MACHINE_ID, &found))
         if made == NULL:
             made = self.machines.find(0)
         return <uint32_t>made.made if made != NULL else 0

@@ -15,6 +15,7 @@ from tracetime.errors import BARRED, ONE_SIDED, PLACED, REASONS, UNKNOWN_SOURCE_
 from tracetime.events_table import Columns
 from tracetime.formats.table.row_columns import Rows
 from tracetime.graph.arguments import PolicyName
+from tracetime.int_arrays import is_any_of
 from tracetime.time_columns import CLOCK_KEY
 
 GIVEN: Final = "given "
@@ -68,7 +69,7 @@ def given_places(rows: Rows) -> Columns:
     """The columns `GIVEN` of rows with a trace time and a status, and bars if there are any."""
     times, missing = _known(rows, "trace_time")
     status = rows.codes("status", _STATUSES, UNKNOWN_SOURCE_CLOCK)
-    status = np.where(missing & np.isin(status, PLACED), UNKNOWN_SOURCE_CLOCK, status)
+    status = np.where(missing & is_any_of(status, PLACED), UNKNOWN_SOURCE_CLOCK, status)
     given: Columns = {
         f"{GIVEN}trace_time": np.where(missing, 0, times),
         f"{GIVEN}status": status.astype(np.uint8),
@@ -76,7 +77,7 @@ def given_places(rows: Rows) -> Columns:
     if all(side in rows for side in BARS):
         (earliest, no_earliest), (latest, no_latest) = (_known(rows, side) for side in BARS)
         may_be_open = status == ONE_SIDED
-        none = ~np.isin(status, BARRED) | (no_earliest & no_latest)
+        none = ~is_any_of(status, BARRED) | (no_earliest & no_latest)
         none |= ~may_be_open & (no_earliest | no_latest)
         earliest = np.where(no_earliest, INT64_MIN, earliest)
         latest = np.where(no_latest, INT64_MAX, latest)

@@ -19,6 +19,7 @@ from tracetime.graph.tube.decimation import decimate
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.values import ascending, difference, if_it_fits
+from tracetime.int_arrays import is_any_of
 from tracetime.quantiles import median, medians
 
 Values = npt.NDArray[np.int64]
@@ -266,7 +267,7 @@ def _sampled(frame: _Frame, reach: tuple[int, int], most: int) -> tuple[Sampled,
     a = frame.a
     points = _points(a, reach)
     there = frame.pair.tube.convert(points)
-    bad = ~np.isin(there.status, PLACED)
+    bad = ~is_any_of(there.status, PLACED)
     estimate, low, high = (_offsets(b, points, frame.base) for b in there[:3])
     is_open = there.status == ONE_SIDED
     low[is_open & (there.earliest == INT64_MIN)] = np.nan

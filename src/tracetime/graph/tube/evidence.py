@@ -330,6 +330,8 @@ def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int
     """
     least = max(LEAST_ASSUMED_NS, ticks_ns)
     evidence = Evidence.of(a_ns, r_ns, least)
+    if len(evidence.a) == 1:
+        return least
     keep = np.ones(len(evidence.a), dtype=np.uint8)
     starts, _ = cut(evidence.a, evidence.low, evidence.high, slope_up(limits.drift), keep)
     kept = np.flatnonzero(keep)

@@ -63,6 +63,8 @@ def inverse_of(rows: RowTable, near: int, n_near: int, ambiguous: AmbiguousValue
 
 def ambiguous_values(segments: Segments, limits: Limits) -> AmbiguousValues:
     """The values of clock b that may be two instants: where its offset fell, b was set back."""
+    if len(segments.first) == 1:
+        return _overlaps([])
     return _overlaps(_stretches_of_b(segments, limits))
 
 

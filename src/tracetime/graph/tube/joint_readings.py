@@ -48,6 +48,11 @@ class JointReadings(NamedTuple):
             snapshots[chosen], a_ns[chosen], b_ns[chosen], one, other, boxed[chosen]
         )
 
+    def rows(self) -> list[tuple[int, int, int]]:
+        """(snapshot, a, b) of each."""
+        columns = (self.snapshots.tolist(), self.a_ns.tolist(), self.b_ns.tolist())
+        return list(zip(*columns, strict=True))
+
     def with_boxes(self, boxes: Boxes) -> JointReadings:
         """These and bounds, in file order."""
         n = len(boxes.snapshots)

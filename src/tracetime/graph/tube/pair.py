@@ -206,7 +206,7 @@ def _median_bar(tube: Tube) -> float:
     a = tube.evidence.a
     # At the snapshots and half-way between them; a few of these points are enough.
     n = 2 * len(a) - 1
-    chosen = np.linspace(0, n - 1, min(n, _SAMPLES)).astype(np.int64)
+    chosen = np.arange(n) if n <= _SAMPLES else np.linspace(0, n - 1, _SAMPLES).astype(np.int64)
     at, halves = chosen >> 1, chosen & 1
     points = a[at] + (a[at + halves] - a[at]) // 2
     bars = tube.convert(points)

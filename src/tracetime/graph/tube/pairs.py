@@ -355,10 +355,11 @@ class Pairs:
         learnt = any(self._graph.domain(clock).ns_per_tick is None for clock in (a, b))
         if learnt:
             limits = replace(limits, drift=given.learnt_drift(limits.drift))
-        near = given.near()
-        far = given.only(~near)
-        if near.any() or orders is not None:
-            given = given.only(near)
+        near, far = given.near(), []
+        if not near.all():
+            far = given.only(~near).rows()
+            if near.any() or orders is not None:
+                given = given.only(near)
         ticks = {
             clock: tick
             for clock, rate in ((a, a_rate), (b, b_rate))
@@ -389,7 +390,7 @@ class Pairs:
             b_rate=b_rate,
             learnt=learnt,
             ticks=ticks,
-            far=list(zip(*(column.tolist() for column in far[:3]), strict=True)),
+            far=far,
         )
 
     def observed_tick(self, clock: ClockId, rate: Fraction | None = None) -> Tick | None:

@@ -9,11 +9,12 @@ from typing import Final
 import numpy as np
 
 from tracetime._kernels.tube.smoother import smooth
-from tracetime._kernels.tube.sweep import cones, strays
+from tracetime._kernels.tube.sweep import cones, cores, strays
 from tracetime.graph.tube.corrections import Cores, Mask, recorded_rates
 from tracetime.graph.tube.evidence import (
     HIGH_KNOWN,
     LOW_KNOWN,
+    NOT_RECORDED,
     Evidence,
     Floats,
     Marks,
@@ -39,6 +40,9 @@ _USUAL_SHARE: Final = 10
 
 LEAST_TO_CONFIRM: Final = 8
 """So many snapshots of a segment confirm that one oscillator drives both clocks."""
+
+_FEW_SNAPSHOTS: Final = 64
+"""More seldom share a rate: to try that first is not worth it."""
 
 FEW: Final = 2
 """So few snapshots next to another run prove no rate."""
@@ -110,6 +114,9 @@ def find_runs(segments: Segments, limits: Limits, curves: Sequence[OrderCurve | 
 
     curves: of segments of orders, which say how far their rate strays.
     """
+    single = _single_run(segments, limits)
+    if single is not None:
+        return single
     drift = slope_up(limits.drift)
     pieces = find_pieces(segments)
     wander = np.full(len(segments.first), slope_up(limits.wander), dtype=np.int64)
@@ -148,6 +155,42 @@ def find_runs(segments: Segments, limits: Limits, curves: Sequence[OrderCurve | 
         limits=limit_cones,
     )
     return runs if evidence.known is None else _thinned(runs, evidence.known, drift)
+
+
+def _single_run(segments: Segments, limits: Limits) -> Runs | None:
+    """The one run of a few snapshots that share a rate; None where it takes more to find runs.
+
+    Traces have thousands of clocks of packet sequences, and few snapshots of each.
+    """
+    evidence, n = segments.evidence, len(segments.evidence.a)
+    is_plain = evidence.known is None and evidence.correction is None and not limits.shared
+    if not is_plain or len(segments.first) > 1 or n > _FEW_SNAPSHOTS:
+        return None
+    drift, w = slope_up(limits.drift), slope_up(limits.wander)
+    wander = np.array([w], dtype=np.int64)
+    columns = (evidence.a, evidence.low, evidence.high)
+    segment, first, last, low, high = cores(*columns, segments.first, segments.last, wander, drift)
+    if len(segment) > 1:
+        return None
+    slope = (low + high) // 2
+    width = w + (high - low + 1) // 2 + 1
+    return Runs(
+        evidence=evidence,
+        strays=np.zeros(n, dtype=np.uint8),
+        segment=segment,
+        first=first,
+        last=last,
+        size=last - first + 1,
+        slope_low=low,
+        slope_high=high,
+        slope=slope,
+        width=width,
+        lone=np.zeros(1, dtype=np.int64),
+        correction=np.full(1, NOT_RECORDED, dtype=np.int64),
+        wander=wander,
+        knots=cones(*columns, first, last, slope, width),
+        limits=segments.knots,
+    )
 
 
 def _thinned(runs: Runs, known: Marks, drift: int) -> Runs:
