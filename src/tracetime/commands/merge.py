@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from tracetime.merging.report import FileReport, MergeReport
     from tracetime.merging.steps import ClockStep
     from tracetime.merging.written import WrittenFile, WrittenTrace
+
+_PROCESSES: Final = 2
+"""More would wait for the one that writes."""
 
 _MOST_PAIRS: Final = 6
 """So many pairs of files, those of four, are named with one reason; --json names all."""
@@ -101,6 +105,7 @@ def command(  # noqa: PLR0913  a parameter for each option
             domains=domains_of(limits),
             before_writing=partial(_print_json, out) if as_json else partial(_print, console()),
             opened=progress.follow,
+            processes=_PROCESSES if sys.platform == "linux" else 0,
         )
     report.check_tied()
     _print_end(out, report, as_json)

@@ -36,6 +36,7 @@ def merge(  # noqa: PLR0913  the options of the command
     orders: OrderSource | None = None,
     before_writing: Callable[[MergeReport], None] | None = None,
     opened: Callable[[Trace], object] | None = None,
+    processes: int = 0,
 ) -> MergeReport:
     """Put traces of several files on one timeline, say how far off each may be, and write them.
 
@@ -58,6 +59,8 @@ def merge(  # noqa: PLR0913  the options of the command
             of `open_trace`.
         before_writing: called with the report before anything is written, or found unfit for it.
         opened: called with each trace once it is open; its `on_read` tells how far it is read.
+        processes: how many processes, forked from this one, bake Perfetto traces of 50 MB or more;
+            0 for threads. Only for a program without threads of its own, on Linux.
 
     Raises:
         UsageError: fewer than two traces, without a manifest; an option that cannot be read; with
@@ -94,6 +97,6 @@ def merge(  # noqa: PLR0913  the options of the command
         if out is None:
             return report
         if os.fspath(out).endswith(ENDING):
-            return replace(report, written=write_trace(joined, report, out))
+            return replace(report, written=write_trace(joined, report, out, processes))
         write_archive(joined, report, out)
         return report

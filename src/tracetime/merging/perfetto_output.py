@@ -12,6 +12,7 @@ import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from typing import IO, Final
 
@@ -34,10 +35,12 @@ from tracetime.formats.chrome_json.reader import ChromeJsonTrace
 from tracetime.formats.perfetto.extension import BAKED_BY
 from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
+from tracetime.int_arrays import is_any_of
 from tracetime.merging.ahead import Ahead, Made
 from tracetime.merging.files import MergedFile, of_file
 from tracetime.merging.joined import JoinedTraces
 from tracetime.merging.placing import FilePlacing, target_of
+from tracetime.merging.processes import Processes
 from tracetime.merging.report import MergeReport
 from tracetime.merging.written import WrittenFile, WrittenTrace
 from tracetime.text import printable
@@ -51,6 +54,12 @@ _MARK: Final = 1 + BAKED_BY.index("tube")
 _HEAD: Final = 1
 """The packet sequence of what is said of all files."""
 
+_AT_ONCE: Final = 3
+"""Files in work: two that are baked, and one that is written or waits."""
+
+_LEAST_FORKED: Final = 50_000_000
+"""Bytes of files that are worth processes of their own."""
+
 _MOST_NAMES: Final = 4
 _RANK: Final = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d{1,9})\b')
 _LOOKED_AT: Final = 1 << 16
@@ -58,9 +67,11 @@ _LOOKED_AT: Final = 1 << 16
 
 
 def write_trace(
-    joined: JoinedTraces, report: MergeReport, out: str | os.PathLike[str]
+    joined: JoinedTraces, report: MergeReport, out: str | os.PathLike[str], processes: int = 0
 ) -> WrittenTrace:
     """Write all files as one Perfetto trace.
+
+    processes: as of `merge`.
 
     Raises:
         UsageError: nothing ties a file to the first; `out` cannot be written.
@@ -69,7 +80,7 @@ def write_trace(
     report.check_tied()
     with whole_file(file_target(out)) as part, part.open("wb") as file:
         writer = _Writer(joined, file)
-        written = tuple(writer.write_all())
+        written = tuple(writer.write_all(processes))
         return WrittenTrace(os.fspath(out), file.tell(), writer.target, written, writer.names)
 
 
@@ -99,11 +110,12 @@ class _Writer:
         self._machines = [self._machines_of(one) for one in joined.files]
         files_of = Counter(m for own in self._machines for m in set(own))
         self.names = {machine: self._name_of(machine) for machine in files_of}
+        self._shared = {machine for machine, n in files_of.items() if n > 1}
         self._renumberer = Renumberer(
             secrets.randbits(64),
             _HEAD,
             {machine: name.encode() for machine, name in self.names.items()},
-            {machine for machine, n in files_of.items() if n > 1},
+            self._shared,
         )
         self._clocks = {machine: BakedClocks(_BOOTTIME, 0, _MARK, False) for machine in files_of}
         for clocks in self._clocks.values():
@@ -111,6 +123,7 @@ class _Writer:
             clocks.named_trace_clock = True
         self._free_pid = Place().free_pid
         self._described: set[int] = set()
+        self._processes: Processes[WrittenFile] | None = None
         self._begin()
 
     def _machines_of(self, file: MergedFile) -> list[int]:
@@ -165,26 +178,41 @@ class _Writer:
         there, known = known_of(graph.convert(at, self.target, wall, policy="tube", errors="mask"))
         return int(at[0]), int(there[0]) if known[0] else None
 
-    def write_all(self) -> Iterator[WrittenFile]:
+    def write_all(self, processes: int) -> Iterator[WrittenFile]:
         """Write the packets of all files, in their order."""
         begun: dict[int, Made[WrittenFile]] = {}
-        with Ahead() as ahead:
+        with ExitStack() as stack:
+            ahead = stack.enter_context(Ahead())
+            if processes and self._bytes_apart() >= _LEAST_FORKED:
+                self._processes = stack.enter_context(Processes(self._bake_number, processes))
             for file in self._joined.files:
                 for one in self._at_once(file):
                     if one.number not in begun:
-                        begun[one.number] = ahead.start(partial(self._bake, one))
+                        begun[one.number] = ahead.start(partial(self._bake_apart, one))
                 yield self._write(file, begun.pop(file.number, None))
 
     def _at_once(self, file: MergedFile) -> list[MergedFile]:
-        """The files to bake when it is the turn of one: it, and the next if it may go ahead.
+        """The files to bake when it is the turn of one: it, and the next if they may go ahead.
 
         What the output has of a machine's clocks matters to the next file of that machine.
         """
-        both = self._joined.files[file.number : file.number + 2]
-        machines = [machine for one in both for machine in self._machines[one.number]]
-        if len(set(machines)) < len(machines):
-            both = both[:1]
-        return [one for one in both if isinstance(one.trace, PerfettoTrace) and _has_events(one)]
+        some = self._joined.files[file.number : file.number + _AT_ONCE]
+        seen: set[int] = set()
+        for n, one in enumerate(some):
+            if not seen.isdisjoint(self._machines[one.number]):
+                some = some[:n]
+                break
+            seen.update(self._machines[one.number])
+        return [one for one in some if isinstance(one.trace, PerfettoTrace) and _has_events(one)]
+
+    def _bytes_apart(self) -> int:
+        """The size of the files that may be baked in other processes."""
+        return sum(file.trace.size for file in self._joined.files if self._is_apart(file))
+
+    def _is_apart(self, file: MergedFile) -> bool:
+        """Whether baking a Perfetto trace changes nothing that other files need."""
+        alone = self._shared.isdisjoint(self._machines[file.number])
+        return alone and isinstance(file.trace, PerfettoTrace) and _has_events(file)
 
     def _write(self, file: MergedFile, baked: Made[WrittenFile] | None) -> WrittenFile:
         """Write the packets of a file; files come in order."""
@@ -208,8 +236,28 @@ class _Writer:
         self._described |= set(machines)
         return written
 
+    def _bake_apart(self, file: MergedFile, put: Callable[[bytes], None]) -> WrittenFile:
+        """Make the packets of a Perfetto trace, in a thread: by another process if there is one."""
+        if self._processes is None or not self._is_apart(file):
+            return self._bake(file, put)
+
+        def tell(at: int) -> None:
+            for watch in file.trace.on_read:
+                watch(at)
+
+        with of_file(file.name):
+            return self._processes.make(file.number, put, tell)
+
+    def _bake_number(
+        self, number: int, put: Callable[[bytes], None], tell: Callable[[int], None]
+    ) -> WrittenFile:
+        """The same in that process."""
+        file = self._joined.files[number]
+        file.trace.on_read[:] = [tell]
+        return self._bake(file, put)
+
     def _bake(self, file: MergedFile, put: Callable[[bytes], None]) -> WrittenFile:
-        """Make the packets of a Perfetto trace, as a thread."""
+        """Make the packets of a Perfetto trace."""
         return self._placed(file, partial(self._bake_packets, file, put))
 
     def _placed(self, file: MergedFile, write: Callable[[WrittenFile], None]) -> WrittenFile:
@@ -269,7 +317,7 @@ def _has_events(file: MergedFile) -> bool:
 
 def _from_zero(columns: Columns, written: WrittenFile) -> Columns:
     """The rows without a time where that is before 0, which Perfetto does not take."""
-    early = np.isin(columns["status"], PLACED) & (columns["trace_time"] < 0)
+    early = is_any_of(columns["status"], PLACED) & (columns["trace_time"] < 0)
     if not early.any():
         return columns
     written.early += int(np.count_nonzero(early))

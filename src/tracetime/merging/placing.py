@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,8 @@ from tracetime.errors import AS_IS, PLACED, ConversionError
 from tracetime.events_table import Columns
 from tracetime.formats.perfetto.schema import KINDS
 from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Reached
+from tracetime.int_arrays import is_any_of
 from tracetime.merging.joined import JoinedTraces
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
@@ -108,23 +111,38 @@ class JoinedBars(ErrorBars):
         self._boots = joined.boots
         self._number = number
         self._home = joined.home(number)
+        self._ready: set[ClockId] = set()
         self.carried = 0
 
     def _id(self, clock: ClockId) -> ClockId:
         return self._boots.clock(self._number, clock)
 
+    def _expect(self, clocks: Iterable[ClockId]) -> None:
+        with self._graph._parts.lock:
+            super()._expect(clocks)
+
+    def _has_way(self, clock: ClockId) -> bool:
+        with self._graph._parts.lock:
+            return super()._has_way(clock)
+
+    def _convert(self, clock: ClockId, source_ns: Values, seen: npt.NDArray[np.uint32]) -> Reached:
+        # Files are placed in several threads. The tubes of a clock are made when it first converts;
+        # from then on they are only read, but for those of meshes, which orders make.
+        parts = self._graph._parts
+        if clock in self._ready and not len(parts.state.orders):
+            return super()._convert(clock, source_ns, seen)
+        with parts.lock:
+            reached = super()._convert(clock, source_ns, seen)
+        self._ready.add(clock)
+        return reached
+
     def place(self, columns: Columns) -> Columns:
         """Return the rows on the clock of the merged trace; see `ErrorBars.place`."""
-        # Files are placed in several threads.
-        with self._graph._parts.lock:
-            return self._place_on_target(columns)
-
-    def _place_on_target(self, columns: Columns) -> Columns:
         placed = super().place(columns)
         before = columns["status"]
         has_bar = placed["earliest"] <= placed["latest"]
         rows = np.flatnonzero(
-            np.isin(before, PLACED) & ~(np.isin(placed["status"], PLACED) & has_bar)
+            is_any_of(before, PLACED) & ~(is_any_of(placed["status"], PLACED) & has_bar)
         )
         if not len(rows):
             return placed
@@ -137,7 +155,7 @@ class JoinedBars(ErrorBars):
         allowed = ~barred | ((low <= there.estimate) & (there.estimate <= high))
         is_event = columns["kind"][rows] < len(KINDS) if "kind" in columns else True
         self.carried += int(np.count_nonzero(allowed & (before[rows] != AS_IS) & is_event))
-        status = np.where(np.isin(there.status, PLACED), before[rows], there.status)
+        status = np.where(is_any_of(there.status, PLACED), before[rows], there.status)
         for name, values in (
             ("trace_time", there.estimate),
             ("earliest", np.where(barred, low, there.earliest)),
