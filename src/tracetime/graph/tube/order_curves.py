@@ -13,12 +13,7 @@ import numpy as np
 
 from tracetime.graph.tube.evidence import Evidence, Values
 from tracetime.graph.tube.limits import Limits, slope_up
-from tracetime.graph.tube.order_estimate import (
-    LEAST_IN_WINDOW,
-    LEAST_ORDERS,
-    OrderCurve,
-    estimate_curve,
-)
+from tracetime.graph.tube.order_estimate import OrderCurve, estimate_curve
 from tracetime.graph.tube.segments import Segments
 
 _POINTS: Final = 65
@@ -33,7 +28,6 @@ def segment_curves(
     """
     kept = np.ones(len(evidence.a), dtype=bool)
     kept[wrong] = False
-    shortest = LEAST_IN_WINDOW if segments.evidence.known is None else LEAST_ORDERS
     made: list[OrderCurve | None] = []
     for first, last in zip(segments.first, segments.last, strict=True):
         some = np.unique(np.linspace(first, last, _POINTS).astype(np.int64))
@@ -45,7 +39,7 @@ def segment_curves(
             column[here] if whole else column[here][mine]
             for column in (evidence.a, evidence.low, evidence.high)
         )
-        made.append(estimate_curve(a, low, high, limits.wander, bars, shortest))
+        made.append(estimate_curve(a, low, high, limits.wander, bars))
     return made
 
 

@@ -23,11 +23,8 @@ from tracetime.quantiles import median, quantile
 PASSES: Final = 3
 """After so many the slope within a window no longer matters."""
 
-LEAST_IN_WINDOW: Final = 5
+LEAST_IN_WINDOW: Final = 1.25
 """Messages of the rarer direction, about, in the shortest windows that are tried."""
-
-LEAST_ORDERS: Final = 1.25
-"""The same where they are orders, which may be rare one way."""
 
 MOST_IN_WINDOW: Final = 1280
 """The same in the longest windows; each are twice as long as the ones before."""
@@ -133,8 +130,7 @@ class OrderCurve:
 class _Orders(NamedTuple):
     """Evidence in floats: seconds since the first, ns above a line; open sides infinite.
 
-    begin, end: what its windows share out, seconds. shortest: messages of the rarer direction in
-    the shortest of them, about.
+    begin, end: what its windows share out, seconds.
     """
 
     t: Floats
@@ -142,15 +138,14 @@ class _Orders(NamedTuple):
     low: Floats
     begin: float
     end: float
-    shortest: float
 
     def split(self, at: float) -> tuple[_Orders, _Orders]:
         """Those before `at`, and the others."""
         k = int(np.searchsorted(self.t, at))
         t, high, low = self[:3]
         return (
-            _Orders(t[:k], high[:k], low[:k], self.begin, at, self.shortest),
-            _Orders(t[k:], high[k:], low[k:], at, self.end, self.shortest),
+            _Orders(t[:k], high[:k], low[:k], self.begin, at),
+            _Orders(t[k:], high[k:], low[k:], at, self.end),
         )
 
 
@@ -176,7 +171,6 @@ def estimate_curve(
     high: Values,
     wander: float,
     bars: tuple[Values, Values, Values],
-    shortest: float = LEAST_ORDERS,
 ) -> OrderCurve | None:
     """Fit the curve of one segment without faults.
 
@@ -186,7 +180,6 @@ def estimate_curve(
             `WIDEST` from the other.
         wander: float ns per ns: the rate walks by so much in a second, at most.
         bars: readings of a, and the least and greatest offset there, int64 ns: where to begin.
-        shortest: messages of the rarer direction in the shortest windows, about.
 
     Returns:
         the curve; None where no window holds an order of each direction, and where the readings
@@ -199,7 +192,7 @@ def estimate_curve(
     begin, origin = int(a[0]), int(bars[1][0])
     height, slope = _line(bars, begin, origin)
     columns = _above_line(a, _since(low, origin), _since(high, origin), height, slope)
-    orders = _Orders(*columns, 0.0, float(columns[0][-1]), shortest)
+    orders = _Orders(*columns, 0.0, float(columns[0][-1]))
     fit = _surest(orders, 1e9 * wander, _FLAT)
     if fit is None:
         return None
@@ -284,11 +277,10 @@ def _windows(orders: _Orders) -> Iterator[int]:
     rarer = int(min(np.isfinite(orders.high).sum(), np.isfinite(orders.low).sum()))
     if not rarer or orders.end == orders.begin:
         return
-    shortest = orders.shortest
-    first = max(0, math.ceil(math.log2(rarer / shortest / MOST_WINDOWS)))
-    last = max(round(math.log2(MOST_IN_WINDOW / shortest)), first + LEAST_RUNGS - 1)
+    first = max(0, math.ceil(math.log2(rarer / LEAST_IN_WINDOW / MOST_WINDOWS)))
+    last = max(round(math.log2(MOST_IN_WINDOW / LEAST_IN_WINDOW)), first + LEAST_RUNGS - 1)
     for rung in range(first, last + 1):
-        windows = max(1, round(rarer / shortest / 2**rung))
+        windows = max(1, round(rarer / LEAST_IN_WINDOW / 2**rung))
         yield windows
         if windows == 1:
             return

@@ -56,6 +56,11 @@ class OffsetCurve(NamedTuple):
     offset: Floats
     rate: Floats
 
+    @classmethod
+    def of(cls, curve: OrderCurve) -> OffsetCurve:
+        """That of a curve of orders or messages."""
+        return cls(curve.x, curve.origin_ns, curve.offset, curve.rate)
+
 
 def estimated_rows(runs: Runs, segments: Segments, drift: int) -> Rows:
     """The rows of the estimated bars, without any estimate; drift in 2^-52."""
@@ -119,7 +124,7 @@ def offset_curves(
     made = []
     for g, curve in enumerate(curves):
         if curve is not None:
-            made.append(OffsetCurve(curve.x, curve.origin_ns, curve.offset, curve.rate))
+            made.append(OffsetCurve.of(curve))
         elif is_open[g]:
             made.append(_flat(segments, int(segments.last[g])))
         else:

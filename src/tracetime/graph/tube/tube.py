@@ -93,6 +93,8 @@ class Tube:
         self._curves: list[OrderCurve | None] = []
         if self._segments.evidence.known is not None:
             self._curves = segment_curves(evidence, self._segments, limits, self._segments.outliers)
+        elif messages:
+            self._curves = message_curves(evidence, self._segments, limits, self._segments.outliers)
         self._runs: Runs = find_runs(self._segments, limits, self._curves)
         a = self._runs.evidence.a
         self._near = (int(a[0]), int(a[-1]))
@@ -361,7 +363,11 @@ class Tube:
             rows = holding_intervals(rows, runs, self._segments, self._drift, self._assumed_ns)
         if not messages:
             return rows
-        curves = message_curves(self._evidence, self._segments, runs, self._limits)
+        strays = self._segments.given[runs.strays != 0]
+        if len(strays):
+            wrong = np.append(self._segments.outliers, strays)
+            self._curves = message_curves(self._evidence, self._segments, self._limits, wrong)
+        curves = [None if curve is None else OffsetCurve.of(curve) for curve in self._curves]
         return with_curves(rows, runs, curves)
 
     def _ambiguous(self) -> AmbiguousValues:
