@@ -2,21 +2,17 @@
 
     python -m benchmarks.merge_hosts [--seconds 60] [--rate 100] [--seed 1]
 
-Two processes record. One reads MONOTONIC_RAW; the other a clock that is a known function of it,
-7 s ahead, whose rate changes every few seconds by up to 50 ppm, and a wall clock that is 8 ms
-ahead. They send each other datagrams over loopback, through a relay that delays 30 % of them there
-and 60 % back by a lognormal time, in the middle 100 us, with sigma 1.5, and never sleeps. A message
-is received when the kernel stamps it. The files are merged with --match. For comparison they are
-merged by their wall clocks, as if these were equal. Other work on the machine delays messages, and
-one way more than the other: its load is printed. Exits with 1 where a row misses its bar.
+Two processes record with the clocks of benchmarks.relayed_hosts; the wall clock of the second one
+is 8 ms ahead. They send each other datagrams over loopback, through its relay, which never sleeps.
+A message is received when the kernel stamps it. The files are merged with --match. For comparison
+they are merged by their wall clocks, as if these were equal. Other work on the machine delays
+messages, and one way more than the other: its load is printed. Exits with 1 where a row misses its
+bar.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import heapq
-import multiprocessing
 import os
 import select
 import socket
@@ -24,93 +20,40 @@ import struct
 import sys
 import tempfile
 import time
-from bisect import bisect_right
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from benchmarks.relayed_hosts import (
+    Rates,
+    S,
+    free_ports,
+    pass_on,
+    placed,
+    raw_ns,
+    run_together,
+    urgent,
+)
 from benchmarks.table import Table
 from tracetime import ClockDomain, ClockId, Snapshot, record
-from tracetime.graph.tube.bars import Bars
 from tracetime.merging.joined import JoinedTraces
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "helpers"))
 
 from simulated import Clock, Machine, Taken
 
-Values = npt.NDArray[np.int64]
-
 OWN, WALL = ClockId.parse("BOOTTIME"), ClockId.parse("REALTIME")
-AHEAD_NS: Final = 7_000_000_000
 WALL_AHEAD_NS: Final = 8_000_000
-MOST_CHANGE_PPM: Final = 50.0
-LASTS_S: Final = 7.0
-LOADS: Final = (0.3, 0.6)
-"""Of how many messages each way the queues make the way longer."""
-
-MEDIAN_NS: Final = 100_000
-SIGMA: Final = 1.5
 MATCH: Final = "send=send recv=receive key=message"
 APART: Final = "a.pftrace,b.pftrace"
 INSTANTS: Final = 20_000
 MOST_ERROR_NS: Final = 5_000
 TIMES_BETTER: Final = 10
-S: Final = 1_000_000_000
 
 _SO_TIMESTAMPNS: Final = 35
 _STAMP: Final = struct.Struct("@ll")
 _ANCILLARY: Final = 64
-
-
-class Rates(NamedTuple):
-    """A clock as a function of MONOTONIC_RAW: knots, what it reads there, and its rate after."""
-
-    raw_ns: Values
-    own_ns: Values
-    ppm: npt.NDArray[np.float64]
-
-    @classmethod
-    def same(cls) -> Rates:
-        """MONOTONIC_RAW itself."""
-        return cls(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1))
-
-    @classmethod
-    def drawn(cls, rng: np.random.Generator, begin_ns: int, seconds: float) -> Rates:
-        """Changes of rate by up to 50 ppm, from before the begin to after the end."""
-        lasts = rng.uniform(0.5, 1.5, int(seconds / LASTS_S) + 4) * LASTS_S * S
-        raw = begin_ns - 5 * S + np.concatenate([[0], np.cumsum(lasts)]).astype(np.int64)
-        ppm = rng.uniform(-MOST_CHANGE_PPM / 2, MOST_CHANGE_PPM / 2, len(raw))
-        gained = np.rint(np.diff(raw) * ppm[:-1] * 1e-6).astype(np.int64)
-        ahead = AHEAD_NS + np.concatenate([[0], np.cumsum(gained)])
-        return cls(raw, raw + ahead, ppm)
-
-    def read(self, raw_ns: Values) -> Values:
-        """What it reads when MONOTONIC_RAW reads raw_ns, int64."""
-        at = np.maximum(np.searchsorted(self.raw_ns, raw_ns, side="right") - 1, 0)
-        since = raw_ns - self.raw_ns[at]
-        return self.own_ns[at] + since + np.rint(since * self.ppm[at] * 1e-6).astype(np.int64)
-
-    def now(self) -> int:
-        """What it reads now."""
-        return self.at(_raw())
-
-    def at(self, raw: int) -> int:
-        """What it reads when MONOTONIC_RAW reads raw: as `read`, but quick."""
-        at = max(bisect_right(self.raw_ns, raw) - 1, 0)
-        since = raw - int(self.raw_ns[at])
-        return int(self.own_ns[at]) + since + round(since * float(self.ppm[at]) * 1e-6)
-
-
-def _urgent() -> None:
-    """Let this process run before others, where it may: they would delay messages."""
-    with contextlib.suppress(AttributeError, PermissionError):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-
-
-def _raw() -> int:
-    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
 
 
 class Host(Machine):
@@ -142,7 +85,7 @@ def host(
         ports: of this host and of the relay.
         rate: messages a second.
     """
-    _urgent()
+    urgent()
     rng = np.random.default_rng(1_000 + parity)
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link,
@@ -150,8 +93,8 @@ def host(
     ):
         link.bind(("127.0.0.1", ports[0]))
         link.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-        number, due = parity, _raw()
-        while (now := _raw()) < end_ns:
+        number, due = parity, raw_ns()
+        while (now := raw_ns()) < end_ns:
             if now >= due:
                 data, sent = number.to_bytes(8, "big"), clock.now()
                 link.sendto(data, ("127.0.0.1", ports[1]))
@@ -170,60 +113,41 @@ def _received(link: socket.socket) -> tuple[bytes, int]:
     data, [(_, _, stamp)], _, _ = link.recvmsg(8, _ANCILLARY)
     seconds, ns = _STAMP.unpack(stamp)
     # REALTIME first: so a stamp becomes no earlier than it was.
-    now_ns, raw_ns = time.time_ns(), _raw()
-    return data, raw_ns - (now_ns - seconds * S - ns)
+    now_ns, here_ns = time.time_ns(), raw_ns()
+    return data, here_ns - (now_ns - seconds * S - ns)
 
 
 def relay(port: int, hosts: tuple[int, int], end_ns: int, seed: int) -> None:
-    """Pass each message on to the other host, later."""
-    _urgent()
-    rng = np.random.default_rng(seed)
-    waiting: list[tuple[int, bytes]] = []
+    """Pass each message on to the other host: its number says whose it is."""
+
+    def target(data: bytes, _: Any) -> tuple[int, Any]:
+        sender = data[-1] % 2
+        return sender, ("127.0.0.1", hosts[1 - sender])
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
         link.bind(("127.0.0.1", port))
-        while (now := _raw()) < end_ns:
-            while waiting and waiting[0][0] <= now:
-                _, data = heapq.heappop(waiting)
-                link.sendto(data, ("127.0.0.1", hosts[1 - data[-1] % 2]))
-            # It never sleeps: to wake takes 50 us and more, which no network takes.
-            if select.select([link], [], [], 0)[0]:
-                data = link.recv(8)
-                slow = rng.random() < LOADS[data[-1] % 2]
-                delay = int(rng.lognormal(np.log(MEDIAN_NS), SIGMA)) if slow else 0
-                heapq.heappush(waiting, (_raw() + delay, data))
-
-
-def _ports() -> list[int]:
-    links = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(3)]
-    for link in links:
-        link.bind(("127.0.0.1", 0))
-    ports = [int(link.getsockname()[1]) for link in links]
-    for link in links:
-        link.close()
-    return ports
+        pass_on(link, target, end_ns, np.random.default_rng(seed), sleeps=False)
 
 
 def recorded(
     folder: Path, seconds: float, rate: float, seed: int
 ) -> tuple[list[Path], Rates, tuple[int, int]]:
     """The files of both hosts, the clock of the second, and between which raw times they were."""
-    begin = _raw() + S
+    begin = raw_ns() + S
     end = begin + int(seconds * S)
     clocks = Rates.same(), Rates.drawn(np.random.default_rng(seed), begin, seconds)
     paths = [folder / "a.pftrace", folder / "b.pftrace"]
-    here, there, between = _ports()
-    run = multiprocessing.get_context("spawn").Process
-    passing = run(target=relay, args=(between, (here, there), end + S, seed))
-    hosts = [
-        run(target=host, args=(str(path), parity, clock, end, (port, between), rate / 2))
-        for parity, (path, clock, port) in enumerate(zip(paths, clocks, (here, there), strict=True))
-    ]
-    for one in (passing, *hosts):
-        one.start()
-    for one in (*hosts, passing):
-        one.join()
-        if one.exitcode:
-            raise SystemExit(f"a process of this benchmark ended with {one.exitcode}")
+    here, there, between = free_ports(3)
+    sides = enumerate(zip(paths, clocks, (here, there), strict=True))
+    run_together(
+        [
+            (relay, (between, (here, there), end + S, seed)),
+            *(
+                (host, (str(path), parity, clock, end, (port, between), rate / 2))
+                for parity, (path, clock, port) in sides
+            ),
+        ]
+    )
     return paths, clocks[1], (begin, end)
 
 
@@ -236,42 +160,31 @@ def rows(table: Table, seconds: float, rate: float, seed: int) -> None:
         truth = np.random.default_rng(seed).integers(begin + S, end, INSTANTS)
         with JoinedTraces(paths, match=[MATCH], different=[APART]) as joined:
             n = sum(tie.ties for tie in joined.ties)
-            outside = {}
-            for bars in ("guaranteed", "estimated"):
-                estimate, outside[bars], half = _placed(joined, clock.read(truth), truth, bars)
+            ends, reads = (joined.home(1), joined.home(0)), clock.read(truth)
+            guaranteed = placed(joined.graph, ends, reads, truth, "guaranteed")
+            ours = placed(joined.graph, ends, reads, truth)
         wall = "a.pftrace:REALTIME=b.pftrace:REALTIME+0ms+-20ms"
         with JoinedTraces(paths, sync=[wall], different=[APART]) as joined:
-            by_wall, _, _ = _placed(joined, clock.read(truth), truth, "estimated")
+            by_wall = placed(joined.graph, (joined.home(1), joined.home(0)), reads, truth)
     what = f"{n:,} messages in {seconds:.0f} s, seed {seed}, load {load:.1f} of {cores} cores"
     table.row(
         f"{what}: {INSTANTS:,} instants",
         "truth inside every bar",
-        f"outside {outside['estimated']} estimated, {outside['guaranteed']} guaranteed; bar "
-        f"+- {half / 1e3:,.1f} us (median)",
-        not any(outside.values()),
+        f"outside {ours.outside} estimated, {guaranteed.outside} guaranteed; bar "
+        f"+- {ours.half_ns / 1e3:,.1f} us (median)",
+        not ours.outside + guaranteed.outside,
     )
-    error = float(np.median(np.abs(estimate)))
+    error = ours.median_ns
     bar = f"median <= {MOST_ERROR_NS / 1e3:.0f} us"
-    got = f"median {error / 1e3:,.2f} us, worst {np.abs(estimate).max() / 1e3:,.1f} us"
+    got = f"median {error / 1e3:,.2f} us, worst {ours.worst_ns / 1e3:,.1f} us"
     table.row("the same, error", bar, got, error <= MOST_ERROR_NS)
-    naive = float(np.median(np.abs(by_wall)))
+    naive = by_wall.median_ns
     table.row(
         "the same, against equal wall clocks",
         f"median <= 1/{TIMES_BETTER}",
         f"{naive / 1e3:,.0f} us by wall clocks: 1/{naive / error:,.0f}",
         error * TIMES_BETTER <= naive,
     )
-
-
-def _placed(
-    joined: JoinedTraces, reads: Values, truth: Values, bars: Bars
-) -> tuple[Values, int, float]:
-    """How far estimates are off, how many truths are outside, and half the bar in the middle."""
-    got = joined.graph.convert(
-        reads, joined.home(1), joined.home(0), policy="tube", bars=bars, bounds=True
-    )
-    outside = int(((got.earliest > truth) | (truth > got.latest)).sum())
-    return got.estimate - truth, outside, float(np.median(got.latest - got.earliest)) / 2
 
 
 def main() -> int:

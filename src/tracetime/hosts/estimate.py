@@ -33,6 +33,14 @@ class Offset(NamedTuple):
     latest_ns: int
 
 
+def graph_of(rounds: Sequence[Round]) -> ClockGraph:
+    """The clocks of both sides, tied by one or more rounds."""
+    graph = ClockGraph(domains=_DOMAINS)
+    columns = np.array(rounds, dtype=np.int64)
+    graph.add_pings(HERE, THERE, *(np.ascontiguousarray(column) for column in columns.T))
+    return graph
+
+
 def estimate(rounds: Sequence[Round], at_ns: int) -> Offset | None:
     """Bound the offset at an instant; None where the rounds do not bound it.
 
@@ -41,10 +49,9 @@ def estimate(rounds: Sequence[Round], at_ns: int) -> Offset | None:
     """
     if not rounds:
         return None
-    graph = ClockGraph(domains=_DOMAINS)
-    columns = np.array(rounds, dtype=np.int64)
-    graph.add_pings(HERE, THERE, *(np.ascontiguousarray(column) for column in columns.T))
-    found = graph.convert(at_ns, HERE, THERE, policy="tube", bars="guaranteed", bounds=True)
+    found = graph_of(rounds).convert(
+        at_ns, HERE, THERE, policy="tube", bars="guaranteed", bounds=True
+    )
     if found.earliest is None or found.latest is None:
         return None
     return Offset(at_ns, found.estimate - at_ns, found.earliest - at_ns, found.latest - at_ns)
