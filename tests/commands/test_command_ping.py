@@ -42,7 +42,7 @@ def test_ping_prints_the_bounds_of_the_offset(tracetime, address):
 
 
 def test_ping_as_json(tracetime, address):
-    code, text, err = tracetime("ping", address, "--json", "--bursts", 2, "--target-error", "1s")
+    code, text, err = tracetime("ping", address, "--json", "--bursts", 2, "--target-error", "10ms")
     assert (code, err) == (0, "")
     found = json.loads(text)
     assert list(found) == list(SHAPES["ping"]["properties"])
@@ -52,10 +52,16 @@ def test_ping_as_json(tracetime, address):
 
 def test_ping_writes_a_trace_that_ties_the_two(tracetime, address, tmp_path):
     path = tmp_path / "ping.pftrace"
-    assert tracetime("ping", address, "--bursts", 3, "-o", path)[0] == 0
+    code, text, _ = tracetime("ping", address, "--bursts", 3, "-o", path, "--json")
+    assert code == 0
+    said = json.loads(text)
+    here, there, at_ns = ClockId(6), ClockId(6, machine=1), said["at_ns"]
     with open_trace(path) as trace:
-        here, there = ClockId(6), ClockId(6, machine=1)
-        assert {info.clock for info in trace.clocks.clocks()} >= {here, there}
+        found = trace.clocks.convert(
+            at_ns, here, there, policy="tube", bars="guaranteed", bounds=True
+        )
+    assert said["earliest_ns"] <= found.earliest - at_ns <= 0 <= found.latest - at_ns
+    assert found.latest - at_ns <= said["latest_ns"]
 
 
 def test_a_bar_wider_than_was_wanted_ends_with_1(tracetime, address):

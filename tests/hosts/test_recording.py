@@ -1,15 +1,21 @@
 """A ping as a trace: Perfetto's rule and the tube place the other machine's events within bounds."""
 
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from simulated_network import MS, US, Network, S, pinged
 
-from tracetime import ClockId, open_trace
+from tracetime import ClockId, bake, open_trace
+from tracetime.hosts.estimate import estimate
 from tracetime.hosts.recording import write_exchanges
-from tracetime.hosts.rounds import Exchange
+from tracetime.hosts.rounds import Exchange, Round
+from tracetime.sources.boot import boot_id
 
 HERE, THERE = ClockId(6), ClockId(6, machine=1)
 
@@ -34,6 +40,77 @@ def test_both_policies_hold_the_truth_at_every_interval(tmp_path, pause_ns, drif
     assert np.all(np.abs(floor - here) <= span // 4 + drifted)
     assert np.all((tube.earliest <= here) & (here <= tube.latest))
     assert np.all(tube.latest - tube.earliest <= 2 * span + 1000)
+
+
+delays = st.sampled_from((0, 1, 500, 20 * US, 300 * US, 5 * MS, 80 * MS))
+
+
+@given(
+    st.lists(delays, min_size=48, max_size=48),
+    st.floats(-480, 480),
+    st.integers(-(10**11), 10**15),
+    st.sampled_from((10 * MS, S, 60 * S)),
+)
+def test_the_bar_of_a_file_is_no_wider_than_what_ping_says(some, drift_ppm, offset_ns, pause_ns):
+    network = Network(offset_ns, drift_ppm, iter(some).__next__)
+    rounds = pinged(network, 3, pause_ns).rounds
+    at_ns = rounds.kept[-1].returned_ns
+    said = estimate(rounds.kept, at_ns)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "ping.pftrace"
+        write_exchanges(path, rounds.exchanges, "worker7")
+        with open_trace(path) as trace:
+            found = trace.clocks.convert(
+                at_ns, HERE, THERE, policy="tube", bars="guaranteed", bounds=True
+            )
+            estimated = trace.clocks.convert(at_ns, HERE, THERE, policy="tube", bounds=True)
+    earliest, latest = found.earliest - at_ns, found.latest - at_ns
+    assert said.earliest_ns <= earliest and latest <= said.latest_ns
+    network.now = at_ns
+    for bar in (found, estimated):
+        assert bar.earliest <= network.there() <= bar.latest
+
+
+def test_one_way_s_fastest_round_counts_as_well_as_the_other_s(tmp_path):
+    """One round is fast there, another is fast back: the bar is both halves', 10 us each."""
+    path = tmp_path / "ping.pftrace"
+    there = Round(0, 10 * US, 11 * US, 400 * US)
+    back = Round(500 * US, 800 * US, 801 * US, 811 * US)
+    write_exchanges(
+        path, [Exchange(11 * US, 450 * US, 800 * US, 811 * US, (there, back))], "worker7"
+    )
+    with open_trace(path) as trace:
+        found = trace.clocks.convert(
+            811 * US, HERE, THERE, policy="tube", bars="guaranteed", bounds=True
+        )
+        assert [one.orders for one in trace.clocks.orders()] == [2, 2]
+    assert found.latest - found.earliest < 22 * US
+
+
+@pytest.mark.parametrize("boot", [b"", bytes(16), bytes(range(16)), boot_id()])
+def test_the_other_side_s_boot_is_in_the_file_unless_it_is_this_machine_s(tmp_path, boot):
+    path = tmp_path / "ping.pftrace"
+    write_exchanges(path, [], "worker7", boot)
+    says = {0: boot_id()} if boot_id() else {}
+    if any(boot) and boot != boot_id():
+        says[1] = boot
+    with open_trace(path) as trace:
+        assert trace.boots == says
+
+
+def test_a_baked_trace_has_the_rounds_of_its_source(tmp_path):
+    path, out = tmp_path / "ping.pftrace", tmp_path / "baked.pftrace"
+    network = Network(5 * S, 90, lambda: 20 * US)
+    write_exchanges(path, pinged(network, 3, S).rounds.exchanges, "worker7", bytes(range(16)))
+    with open_trace(path) as trace:
+        bake(trace, out)
+        with open_trace(out) as baked:
+            assert baked.boots == trace.boots
+            assert baked.clocks.orders() == trace.clocks.orders() != []
+            at_ns = network.now
+            assert baked.clocks.convert(
+                at_ns, HERE, THERE, policy="tube", bounds=True
+            ) == trace.clocks.convert(at_ns, HERE, THERE, policy="tube", bounds=True)
 
 
 def test_each_exchange_is_a_packet_of_two_rounds(tmp_path):

@@ -113,7 +113,7 @@ def ping(
     if found is None:
         raise NoBoundError(_no_reply(host, pinging.rounds.counts))
     if output is not None:
-        write_exchanges(output, pinging.rounds.exchanges, host)
+        write_exchanges(output, pinging.rounds.exchanges, host, pinging.rounds.boot)
     fastest = min(made.delay_ns for made in pinging.rounds.kept)
     counts = pinging.rounds.counts
     return PingResult(host, *found, fastest, len(pinging.rounds.kept), *counts)

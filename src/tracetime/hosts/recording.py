@@ -1,14 +1,15 @@
-"""The rounds of a ping as a trace: a RemoteClockSync an exchange.
+"""The rounds with other machines as packets of a trace: a RemoteClockSync an exchange.
 
 Each packet has two rounds and no more, the second sent when the first is back: Perfetto pairs all
 neighbouring rounds of a packet, and those of two exchanges would say what held between them. This
-machine is the host, for its events need no conversion then; the other one is the client, machine 1:
+machine is the host, for its events need no conversion then; the other one is a client:
 
     client c1   it replies to a request          host h1   that reply is back, and
     client c2   it receives the next request     host h2   the reply to that is back
 
 so that c1, h1, c2, h2 happened in this order. By Perfetto's rule the client is off by no more than
-a quarter of h2 - h1 + c2 - c1, half of the mean round.
+a quarter of h2 - h1 + c2 - c1, half of the mean round. What was measured is in the extension: the
+readings of the rounds that bound the most.
 """
 
 from __future__ import annotations
@@ -25,19 +26,45 @@ from tracetime.hosts.rounds import Exchange
 from tracetime.sources.boot import boot_id
 
 CLIENT: Final = 1
-"""The machine_id of the other side."""
+"""The machine_id of the only other side."""
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 _SEQUENCE: Final = 1
 
 
-def write_exchanges(path: str | os.PathLike[str], exchanges: Iterable[Exchange], host: str) -> None:
+def machine_packets(machine: int, name: str, boot: bytes) -> bytes:
+    """Say what a machine is called, and which boot its clock counts from.
+
+    A machine of this very boot does not say so: its clock, as its own process read it, is kept
+    apart from this process's.
+
+    Args:
+        machine: its machine_id.
+        name: what it is called.
+        boot: 16 bytes; empty or zero where that is not known.
+    """
+    named = packets.machine_packet(machine, name)
+    if not any(boot) or boot == boot_id():
+        return named
+    return named + packets.boot_packet(boot, machine)
+
+
+def exchange_packet(machine: int, made: Exchange) -> bytes:
+    """Say what an exchange with a machine, by its machine_id, says of its clock."""
+    synced = [(made.c1_ns, made.h1_ns), (made.c2_ns, made.h2_ns)]
+    return packets.remote_sync_packet(machine, _BOOTTIME, synced, [*made.rounds])
+
+
+def write_exchanges(
+    path: str | os.PathLike[str], exchanges: Iterable[Exchange], host: str, boot: bytes = b""
+) -> None:
     """Write exchanges with one other side as a Perfetto trace.
 
     Args:
         path: of the file; it appears when it is whole.
         exchanges: in the order in which they were made.
         host: what the other side is called.
+        boot: which boot its clock counts from; empty or zero where that is not known.
 
     Raises:
         UsageError: the file cannot be written.
@@ -45,10 +72,10 @@ def write_exchanges(path: str | os.PathLike[str], exchanges: Iterable[Exchange],
     made = list(exchanges)
     first_ns = made[0].h1_ns if made else boottime_ns()
     with whole_file(file_target(path)) as part, part.open("wb") as file:
-        boot = boot_id()
-        if boot:
-            file.write(packets.boot_packet(boot))
+        ours = boot_id()
+        if ours:
+            file.write(packets.boot_packet(ours))
         file.write(packets.snapshot_packet(_SEQUENCE, _BOOTTIME, [(_BOOTTIME, first_ns, 1)], b""))
-        file.write(packets.machine_packet(CLIENT, host))
-        for c1, h1, c2, h2 in made:
-            file.write(packets.remote_sync_packet(CLIENT, _BOOTTIME, [(c1, h1), (c2, h2)]))
+        file.write(machine_packets(CLIENT, host, boot))
+        for one in made:
+            file.write(exchange_packet(CLIENT, one))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from tracetime.hosts.messages import (
+    BOOT_BYTES,
     NONCE_BYTES,
     REFERENCE_BYTES,
     Reply,
@@ -47,12 +49,14 @@ class Exchange(NamedTuple):
         h1_ns: of this one: the reply is back, and the next request leaves.
         c2_ns: of the other: that has come in.
         h2_ns: of this one: its reply is back.
+        rounds: of its burst, those that bound the most: the fastest there, back, and both ways.
     """
 
     c1_ns: int
     h1_ns: int
     c2_ns: int
     h2_ns: int
+    rounds: tuple[Round, ...] = ()
 
     @property
     def span_ns(self) -> int:
@@ -89,6 +93,7 @@ class Rounds:
     Attributes:
         kept: the rounds of the last epoch, in the order in which they were sent.
         exchanges: of each burst of that epoch, the two neighbouring rounds that took least.
+        boot: which boot of the other side that epoch is of, 16 bytes; zero where it did not say.
     """
 
     def __init__(self, key: bytes | None = None) -> None:
@@ -98,6 +103,7 @@ class Rounds:
         self._places: dict[bytes, int] = {}
         self.kept: list[Round] = []
         self.exchanges: list[Exchange] = []
+        self.boot = bytes(BOOT_BYTES)
         self.counts = RoundCounts()
 
     def request(self) -> bytes:
@@ -122,8 +128,10 @@ class Rounds:
             for one, other in pairwise(self.kept[first:])
             if one.returned_ns <= other.sent_ns and one.replied_ns <= other.received_ns
         ]
-        self.exchanges += sorted(neighbours, key=lambda made: made.span_ns)[:1]
-        self.kept[first:] = sorted(self.kept[first:], key=lambda made: made.delay_ns)[:1]
+        rounds = _fastest(self.kept[first:])
+        for made in sorted(neighbours, key=lambda made: made.span_ns)[:1]:
+            self.exchanges.append(made._replace(rounds=rounds))
+        self.kept[first:] = sorted(rounds, key=lambda made: made.delay_ns)[:1]
         self._places = {}
 
     def lose(self) -> None:
@@ -136,7 +144,7 @@ class Rounds:
         if reply.epoch != self._epoch:
             if self._epoch is not None:
                 self.restart()
-            self._epoch = reply.epoch
+            self._epoch, self.boot = reply.epoch, reply.boot
         self._refine(reply)
         made = Round(sent_ns, reply.received_ns, reply.replied_ns, returned_ns)
         if not _can_be(made):
@@ -183,6 +191,18 @@ def _exchange(one: Round, other: Round) -> Exchange:
     h1 = min(max(other.received_ns - ahead, one.returned_ns), other.sent_ns)
     c2 = min(max(h1 + ahead, other.received_ns), other.replied_ns)
     return Exchange(c1, h1, c2, h2)
+
+
+def _fastest(rounds: Sequence[Round]) -> tuple[Round, ...]:
+    """The rounds of a burst that bound the most, in the order in which they were sent."""
+    if not rounds:
+        return ()
+    best = {
+        min(rounds, key=lambda made: made.received_ns - made.sent_ns),
+        min(rounds, key=lambda made: made.returned_ns - made.replied_ns),
+        min(rounds, key=lambda made: made.delay_ns),
+    }
+    return tuple(made for made in rounds if made in best)
 
 
 def _can_be(made: Round) -> bool:

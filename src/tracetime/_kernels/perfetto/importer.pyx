@@ -144,7 +144,7 @@ cdef class Importer:
             )
 
         if is_set(p.extension) and p.payloads == 0:
-            self.extensions.note_baked(p.extension)
+            self.extensions.read_alone(p.extension, p.machine)
         if is_set(p.snapshot):
             return self.snapshots.import_snapshot(p)
         if is_set(p.remote_sync):

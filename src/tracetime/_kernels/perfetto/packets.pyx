@@ -235,11 +235,16 @@ def encode_extension(
     return bytes(message.content)
 
 
-def boot_packet(bytes boot_id):
-    """A packet that says which boot of its machine the trace was recorded in."""
+def boot_packet(bytes boot_id, uint32_t machine=0):
+    """A packet that says which boot of its machine the clocks of the trace count from.
+
+    machine: its machine_id; 0 for the host.
+    """
     cdef Message packet = Message()
     cdef Message extension = Message()
     extension.data(EXT_BOOT_ID, boot_id)
+    if machine:
+        packet.number(PACKET_MACHINE_ID, machine)
     packet.message(PACKET_TRACETIME_SNAPSHOT, extension)
     return packet.packet()
 
@@ -253,21 +258,30 @@ def baked_packet(int policy):
     return packet.packet()
 
 
-def remote_sync_packet(uint32_t machine, uint32_t clock, list rounds):
+def remote_sync_packet(uint32_t machine, uint32_t clock, list synced_clocks, list rounds):
     """A RemoteClockSync of one clock.
 
-    machine: the client's machine_id; rounds: (the client's reading, then the host's), ns.
+    machine: the client's machine_id; synced_clocks: (the client's reading, then the host's), ns;
+    rounds: of the extension, each (sent, received, replied, returned), ns.
     """
     cdef Message packet = Message()
+    cdef Message extension = Message()
     cdef Message sync = Message()
     cdef Message synced
-    for client, host in rounds:
+    for client, host in synced_clocks:
         synced = Message()
         synced.message(SYNCED_CLIENT_CLOCKS, one_clock(clock, client))
         synced.message(SYNCED_HOST_CLOCKS, one_clock(clock, host))
         sync.message(REMOTE_SYNC_SYNCED_CLOCKS, synced)
     packet.number(PACKET_MACHINE_ID, machine)
     packet.message(PACKET_REMOTE_CLOCK_SYNC, sync)
+    if rounds:
+        client, host = synced_clocks[0]
+        extension.packed(EXT_ROUNDS_NS, [
+            number for sent, received, replied, returned in rounds
+            for number in (sent - host, received - client, replied - received, returned - sent)
+        ], True)
+        packet.message(PACKET_TRACETIME_SNAPSHOT, extension)
     return packet.packet()
 
 

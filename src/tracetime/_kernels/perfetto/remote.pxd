@@ -69,7 +69,8 @@ cdef class RemoteSyncs:
     cdef bint are_near(self, uint32_t round) noexcept nogil
     cdef int note_worked_out(self, int64_t snapshot) except -1 nogil
     cdef int bound(
-        self, uint32_t machine, int64_t packet, int64_t first_round, int64_t first_instant
+        self, uint32_t machine, int64_t packet, int64_t first_round, int64_t first_instant,
+        uint32_t without,
     ) except -1 nogil
     cdef int bound_clock(
         self, int64_t start, int64_t end, uint32_t machine, int64_t packet, int64_t first_round,

@@ -243,12 +243,13 @@ cdef class RemoteSyncs:
     # Bounds
 
     cdef int bound(
-        self, uint32_t machine, int64_t packet, int64_t first_round, int64_t first_instant
+        self, uint32_t machine, int64_t packet, int64_t first_round, int64_t first_instant,
+        uint32_t without,
     ) except -1 nogil:
         """Keep the bounds of neighbouring rounds, at any distance.
 
         first_round, first_instant: the numbers of the snapshots made of the first of each; the
-        others' follow.
+        others' follow. without: a clock whose bounds are not kept; 0 for none.
         """
         cdef int64_t start = 0, end, made = 0, instant
         while start < self.n_rows:
@@ -259,7 +260,8 @@ cdef class RemoteSyncs:
             if made < self.n_instants and self.instants[made].clock == self.rows[start].clock:
                 instant = first_instant + made
                 made += 1
-            self.bound_clock(start, end, machine, packet, first_round, instant)
+            if self.rows[start].clock != without:
+                self.bound_clock(start, end, machine, packet, first_round, instant)
             start = end
         return 0
 

@@ -35,13 +35,14 @@ cdef class SnapshotExtensions:
     cdef WallBoundRead *bounds
     cdef int64_t n_bounds, bounds_capacity
     cdef readonly dict declared             # what is said of clocks, bytes by key
+    cdef readonly dict boots                # by index of the machine, 16 bytes
     cdef uint64_t dropped_so_far            # of the recording that is read
     cdef readonly uint64_t events_dropped   # of all recordings in the file
     cdef readonly int64_t baked             # the policy that the file is baked by, from 1; 0: none
     cdef readonly int64_t dropped_packet    # the first snapshot that says so; -1 without any
 
     cdef int read(self, Packet *p, ClockTracker clocks, int64_t n, bint whole) except -1 nogil
-    cdef void note_baked(self, Span extension) noexcept nogil
+    cdef int read_alone(self, Span extension, uint32_t machine) except -1 nogil
     cdef void note_dropped(self, uint64_t so_far, uint64_t packet) noexcept nogil
     cdef int add_kernel_read(
         self, uint32_t machine, uint32_t snapshot, Span kernel_clock

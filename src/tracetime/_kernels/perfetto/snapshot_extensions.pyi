@@ -9,6 +9,7 @@ class SnapshotExtensions:
     """What tracetime recorded of snapshots, in addition to Perfetto's fields."""
 
     declared: dict[tuple[int, int, int, int], bytes]
+    boots: dict[int, bytes]
     events_dropped: int
     dropped_packet: int
     baked: int

@@ -9,7 +9,7 @@ import numpy as np
 from tracetime._kernels.common.encode cimport unzigzag
 from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_set, load_number, read_field, read_varint, span_of,
+    BYTES, Field, Span, is_set, load_bytes, load_number, read_field, read_varint, span_of,
 )
 from tracetime._kernels.graph.engine cimport Engine, Key
 from tracetime._kernels.graph.key cimport is_sequence_scoped, parts_of
@@ -23,6 +23,7 @@ from tracetime._kernels.perfetto.packet cimport Packet, baked_policy
 
 cdef enum:
     LONGEST_DOMAIN = 4096
+    BOOT_BYTES = 16
     MOST_DOMAINS = 1 << 14
 
 # clocks/snapshot.py's: what a tube can hold. No enum, whose constants are C's ints.
@@ -35,6 +36,7 @@ cdef class SnapshotExtensions:
     def __cinit__(self, uint32_t file):
         self.file = file
         self.declared = {}
+        self.boots = {}
         self.dropped_packet = -1
 
     def __dealloc__(self):
@@ -84,11 +86,20 @@ cdef class SnapshotExtensions:
         self.n_reads += n
         return 0
 
-    cdef void note_baked(self, Span extension) noexcept nogil:
-        """Whether the file says that its timestamps are trace time already, by which policy."""
+    cdef int read_alone(self, Span extension, uint32_t machine) except -1 nogil:
+        """What an extension says in a packet of its own.
+
+        Whether the file's timestamps are trace time already, and by which policy; and which boot
+        the machine's clocks count from, the first time.
+        """
         cdef int64_t policy = baked_policy(extension)
+        cdef Span boot = load_bytes(extension, EXT_BOOT_ID)
         if policy:
             self.baked = policy
+        if is_set(boot) and boot.end - boot.data == BOOT_BYTES:
+            with gil:
+                self.boots.setdefault(machine, <bytes>(<const char *>boot.data)[:BOOT_BYTES])
+        return 0
 
     cdef void note_dropped(self, uint64_t so_far, uint64_t packet) noexcept nogil:
         """Count dropped events: every snapshot has the recorder's total since it began.

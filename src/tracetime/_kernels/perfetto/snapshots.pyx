@@ -13,9 +13,12 @@ from tracetime._kernels.graph.engine cimport Key
 from tracetime._kernels.graph.engine import TooManyClocksError
 from tracetime._kernels.graph.key cimport is_sequence_scoped
 from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, TRACE_FILE, machine_key
+from tracetime._kernels.perfetto.exchange_rounds cimport ExchangeRounds
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.packet cimport Packet
-from tracetime._kernels.perfetto.remote cimport CLIENT, Instant, Reading, RemoteSyncs
+from tracetime._kernels.perfetto.remote cimport (
+    CLIENT, HOST, Instant, Reading, RemoteSyncs, Row,
+)
 from tracetime._kernels.perfetto.snapshot_clock cimport SnapshotClock, read_clock
 from tracetime._kernels.perfetto.snapshot_extensions cimport SnapshotExtensions
 from tracetime._kernels.perfetto.timeline cimport (
@@ -31,6 +34,7 @@ cdef class Snapshots:
         self.clocks = timeline.clocks
         self.extensions = SnapshotExtensions(timeline.file)
         self.remote = RemoteSyncs()
+        self.rounds = ExchangeRounds()
 
     cdef int import_snapshot(self, Packet *p) except -1 nogil:
         """ProtoTraceReader::ParseClockSnapshot."""
@@ -91,8 +95,20 @@ cdef class Snapshots:
             self.remote.note_worked_out(first_instant + i)
         # Of the host's own nothing is between two machines.
         if p.machine:
-            self.remote.bound(p.machine, <int64_t>self.clocks.packet, first_round, first_instant)
+            self.remote.bound(
+                p.machine, <int64_t>self.clocks.packet, first_round, first_instant,
+                BOOTTIME if self.take_rounds(p) else 0,
+            )
         return STOP_END
+
+    cdef bint take_rounds(self, Packet *p) except -1 nogil:
+        """Keep the rounds of the extension: they bound BOOTTIME in the message's place."""
+        cdef const Row *first = self.remote.row_of(BOOTTIME, 0)
+        if first == NULL or not (first.once_ns[CLIENT] and first.once_ns[HOST]):
+            return False
+        return self.rounds.take(
+            p.extension, p.machine, first.once_ns[CLIENT], first.once_ns[HOST]
+        )
 
     cdef int add_client_rounds(self, uint32_t machine) except -1 nogil:
         """Add a snapshot of what the client read in each round."""

@@ -33,7 +33,7 @@ from tracetime.formats.perfetto.extension import (
     time_service,
     with_largest_lag,
 )
-from tracetime.formats.perfetto.read.remote import bounds_between, unused_bounds
+from tracetime.formats.perfetto.read.remote import add_rounds, bounds_between, unused_bounds
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.formats.perfetto.schema import ftrace_names, process_types, vocabulary
 from tracetime.formats.trace_file import Budget, TraceFile
@@ -216,6 +216,7 @@ class PerfettoTrace(Trace):
             state.between = bounds_between(importer.snapshots.remote, state.clock)
             self._graph = ClockGraph._of(state)
             self._declare(self._graph)
+            add_rounds(self._graph, importer.snapshots.rounds)
             if self.options.orders == "flows":
                 self._add_flows()
         return self._graph
@@ -289,6 +290,14 @@ class PerfettoTrace(Trace):
         """The policy by which `bake` has put the events on the trace clock; None where not."""
         policy = self._known().extensions.baked
         return BAKED_BY[policy - 1] if policy else None
+
+    @property
+    def boots(self) -> dict[int, bytes]:
+        """Which boots the machines' clocks count from: 16 bytes, by `ClockId.machine`.
+
+        Of the machines of which tracetime recorded it.
+        """
+        return dict(self._known().extensions.boots)
 
     @property
     def is_compressed(self) -> bool:

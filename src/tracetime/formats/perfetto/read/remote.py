@@ -1,5 +1,6 @@
 """What the RemoteClockSync messages of a trace bound, by clock: see
-`_kernels/perfetto/remote.pyx`."""
+`_kernels/perfetto/remote.pyx`, and `_kernels/perfetto/exchange_rounds.pyx` for what is recorded of
+the rounds themselves."""
 
 from __future__ import annotations
 
@@ -9,11 +10,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from tracetime._kernels.perfetto.exchange_rounds import ExchangeRounds
 from tracetime._kernels.perfetto.remote import RemoteSyncs
-from tracetime.clocks.ids import ClockId
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.messages import Between, Boxes
 from tracetime.trace_facts import UnusedBounds
 
+_BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 _HOST: Final = 0
 """The number of the machine that the service runs on, to which the others are clients."""
 
@@ -46,6 +50,25 @@ def unused_bounds(syncs: RemoteSyncs, clock_of: ClockOf) -> list[UnusedBounds]:
         UnusedBounds(clock_of((clock, 0, 0, machine)), n, n_used.get((clock, machine), 0), packet)
         for clock, machine, n, packet in found
     )
+
+
+def add_rounds(graph: ClockGraph, rounds: ExchangeRounds) -> None:
+    """Add two orders for each recorded round: sent and received, replied and returned.
+
+    They are ns: a clock that the file, or the caller, has count otherwise is left out.
+    """
+    table = rounds.table()
+    here = ClockId(_BOOTTIME, machine=_HOST)
+    for machine in np.unique(table[0]).tolist():
+        there = ClockId(_BOOTTIME, machine=machine)
+        if _counts_ns(graph, here) and _counts_ns(graph, there):
+            graph.add_pings(here, there, *table[1:, table[0] == machine])
+
+
+def _counts_ns(graph: ClockGraph, clock: ClockId) -> bool:
+    domain = graph.domain(clock)
+    units = {info.unit_ns for info in graph.clocks() if info.clock == clock}
+    return units <= {1} and domain.ns_per_tick in (None, 1) and domain.valid_bits == 64
 
 
 class _Grouped:
