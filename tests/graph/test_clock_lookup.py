@@ -38,6 +38,25 @@ def test_short_names_are_clocks_of_a_recording(text, name):
     assert graph.order((105, "BOOTTIME"), (expected, text)) == 0
 
 
+@pytest.mark.parametrize("text", ["opencl", "opencl.0", "OpenCL:0", "opencl.1"])
+def test_the_devices_of_a_recording(text):
+    opencl, *ptp = (f"dev.tracetime.{name}" for name in ("opencl.00aa", "ptp.0", "ptp.1"))
+    graph = graph_of(opencl, *ptp, VULKAN)
+    assert graph.clock(text) == ClockId.parse(opencl)
+    assert graph.convert(105, "BOOTTIME", text) == 1005
+    for number, name in enumerate(ptp):
+        assert graph.clock(f"ptp.{number}") == graph.clock(f"ptp:{number}") == ClockId.parse(name)
+    with pytest.raises(UsageError, match=r"may be any of dev\.tracetime\.ptp\.0, "):
+        graph.clock("ptp")
+    # One of a number that is not there is none of these.
+    assert graph.clock("ptp.2") == ClockId.parse("ptp.2")
+
+
+def test_a_clock_that_is_called_as_a_device_comes_first():
+    graph = graph_of("dev.tracetime.opencl.00aa", "opencl.0")
+    assert graph.clock("opencl.0") == ClockId.parse("opencl.0")
+
+
 def test_the_builtin_clock_comes_first():
     graph = graph_of(TSC, TSC=7)
     assert graph.clock("TSC") == ClockId(9)

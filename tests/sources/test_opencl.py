@@ -12,7 +12,7 @@ from opencl_device import opencl_device  # noqa: F401
 
 import tracetime as tt
 from tracetime.errors import SourceError
-from tracetime.sources import device_kinds, opencl
+from tracetime.sources import bracketed, device_kinds
 from tracetime.sources.bracketed import MONOTONIC_RAW
 from tracetime.sources.local import LocalClocks
 from tracetime.sources.opencl import OpenClDevices
@@ -191,7 +191,7 @@ def test_a_command_that_fails_says_so(driver):
 
 def test_a_device_that_is_stuck_is_left_alone(driver, monkeypatch):
     with opened(driver) as device:
-        monkeypatch.setattr(opencl, "_LONGEST_NS", 3_000_000)
+        monkeypatch.setattr(bracketed, "_LONGEST_NS", 3_000_000)
         driver.set(after_ns=10**12)
         with pytest.raises(SourceError, match="is it stuck"):
             device.stamp(3)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tracetime.graph.parts import GraphParts
 
 _TSC: Final = BUILTIN_IDS["TSC"]
-_DEVICE: Final = re.compile(r"(vulkan|opencl|cuda)([.:]\d{1,9})?", re.IGNORECASE | re.ASCII)
+_PTP: Final = f"{OWN_PREFIX}ptp."
+_DEVICE: Final = re.compile(r"(vulkan|opencl|cuda|ptp)(?:[.:](\d{1,9}))?", re.IGNORECASE | re.ASCII)
 _MOST_SUGGESTED: Final = 1 << 10
 """Clocks whose names are compared with a name that is not known: more take long."""
 
@@ -35,8 +36,8 @@ def clock_named(parts: GraphParts, text: ClockLike) -> ClockId:
         parsed = ClockId.parse(text)
     except UsageError as error:
         fault = error
-    # The name of a clock of a recording is no id, but for TSC.
-    if isinstance(text, str) and (parsed is None or parsed.clock == _TSC):
+    # The short name of a clock of a recording is no id, but for TSC and those such as `ptp.0`.
+    if isinstance(text, str) and (parsed is None or parsed.clock == _TSC or _is_device(text)):
         known = _known(parts)
         if parsed is None or parsed not in known:
             found = _with_name(parts, text)
@@ -116,7 +117,16 @@ def _is_called(name: str, base: str) -> bool:
     if base == name or OWN_PREFIX + base.lower() == name:
         return True
     device = _DEVICE.fullmatch(base)
-    return device is not None and name.startswith(f"{OWN_PREFIX}{device[1].lower()}.")
+    if device is None:
+        return False
+    kind = f"{OWN_PREFIX}{device[1].lower()}."
+    # The names of PTP clocks have their numbers.
+    numbered = kind == _PTP and device[2] is not None
+    return name == f"{kind}{device[2]}" if numbered else name.startswith(kind)
+
+
+def _is_device(text: str) -> bool:
+    return _DEVICE.fullmatch(text.strip().partition("@")[0]) is not None
 
 
 def _near(parts: GraphParts, clocks: Sequence[ClockId], text: str) -> str:

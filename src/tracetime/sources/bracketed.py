@@ -10,7 +10,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import Final, NamedTuple
 
 from tracetime.clocks.domain import SLEWED_DRIFT_PPM, ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
@@ -23,6 +23,27 @@ MONOTONIC_RAW: Final = ClockId(BUILTIN_IDS["MONOTONIC_RAW"])
 
 _FAST: Final = 1_000
 """A clock of ns gains less than one part of this on the host's: 1 per mille."""
+
+_LONGEST_NS: Final = 10_000_000_000
+"""Far longer than what devices do here takes: one that takes it is stuck."""
+
+_BUSY_NS: Final = 1_000_000
+"""After this time work is waited for without keeping a processor busy."""
+
+_PAUSE_S: Final = 0.0002
+
+
+class Bracket(NamedTuple):
+    """What a device read, between two readings of MONOTONIC_RAW.
+
+    Attributes:
+        before_ns, after_ns: of the host.
+        readings: of the device, one or more, in the order in which it took them.
+    """
+
+    before_ns: int
+    readings: list[int]
+    after_ns: int
 
 
 def raw_ns() -> int:
@@ -37,6 +58,18 @@ def raw_ns() -> int:
         raise SourceError("this system has no MONOTONIC_RAW to read a device with") from None
 
 
+def is_done(done: Callable[[], bool]) -> bool:
+    """Wait until work is done; False after 10 s. A signal interrupts it, unlike a driver's wait."""
+    start_ns = time.perf_counter_ns()
+    while not done():
+        waited_ns = time.perf_counter_ns() - start_ns
+        if waited_ns > _LONGEST_NS:
+            return False
+        if waited_ns > _BUSY_NS:
+            time.sleep(_PAUSE_S)
+    return True
+
+
 class BracketedDevice(CalibratedDevice):
     """A device whose clock counts ns in 64 bits.
 
@@ -44,6 +77,9 @@ class BracketedDevice(CalibratedDevice):
         name: of its clock.
         label: what its maker calls the device.
         now: reads MONOTONIC_RAW, ns.
+
+    Attributes:
+        now: as given.
     """
 
     host_clocks = (MONOTONIC_RAW,)
@@ -54,7 +90,7 @@ class BracketedDevice(CalibratedDevice):
 
     def __init__(self, name: str, label: str, now: Callable[[], int] = raw_ns) -> None:
         self.name, self.clock, self.label = name, named(name), label
-        self._now = now
+        self.now = now
 
     @abstractmethod
     def stamp(self, count: int = 1) -> list[int]: ...
@@ -65,17 +101,15 @@ class BracketedDevice(CalibratedDevice):
         """How much later its clock may show a moment, as far as the driver says or it is seen."""
 
     @abstractmethod
-    def readings(self) -> list[int]:
-        """One or more readings of its clock, in the order in which the device takes them.
+    def bracket(self) -> Bracket:
+        """Read its clock, once or more.
 
         Raises:
             SourceError: it fails.
         """
 
     def calibrate(self, clocks: Sequence[ClockId]) -> tuple[list[int], int]:
-        before_ns = self._now()
-        readings = self.readings()
-        after_ns = self._now()
+        before_ns, readings, after_ns = self.bracket()
         self._check(readings, after_ns - before_ns)
         middle_ns = (before_ns + after_ns) // 2
         values = {self.clock: readings[-1], MONOTONIC_RAW: middle_ns}

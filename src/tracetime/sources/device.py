@@ -1,4 +1,4 @@
-"""The interface of a device with calibrated timestamps: `vulkan.py`, `opencl.py`, `fake.py`.
+"""The interface of a device with calibrated timestamps: `vulkan.py`, `bracketed.py`, `fake.py`.
 
 The model is VK_KHR_calibrated_timestamps: one call reads the device's clock and some of the host's,
 and says how far apart the readings may be. `capture/promises.py` checks its promises.

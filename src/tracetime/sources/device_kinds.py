@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from tracetime.errors import UsageError
+from tracetime.sources.cuda import CudaDevices
 from tracetime.sources.opencl import OpenClDevices
 from tracetime.sources.ptp import PtpClocks
 from tracetime.sources.source import Device, Unavailable
@@ -65,5 +66,6 @@ class DeviceKind(NamedTuple):
 KINDS: Final = (
     DeviceKind("vulkan", ":", lambda: VulkanInstance()),
     DeviceKind("opencl", ".", lambda: OpenClDevices()),
+    DeviceKind("cuda", ".", lambda: CudaDevices()),
     DeviceKind("ptp", ".", lambda: PtpClocks()),
 )

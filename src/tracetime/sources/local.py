@@ -67,7 +67,7 @@ class LocalClocks:
         """The requested clock; all devices of a kind for its word, else all for `host`.
 
         Takes names (`MONOTONIC`, `TAI`, `TSC`, `dev.tracetime.tsc`), numbers and ClockIds, `host`,
-        and of devices `vulkan`, `opencl`, `ptp` or `vulkan:0` (by position), `ptp.0` (/dev/ptp0).
+        and of devices `vulkan`, `opencl`, `cuda`, `ptp`, or `vulkan:0` (by position), `ptp.0`.
 
         Raises:
             UsageError: it is no clock's name.

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import re
-import time
 from collections.abc import Callable
 from typing import Final, Literal
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources import opencl_api as api
-from tracetime.sources.bracketed import BracketedDevice, raw_ns
+from tracetime.sources.bracketed import Bracket, BracketedDevice, is_done, raw_ns
 from tracetime.sources.host_timer import clocks_of, in_words
 from tracetime.sources.names import OPENCL
 from tracetime.sources.source import Unavailable
@@ -28,11 +27,6 @@ _WITH_TIMERS: Final = (2, 1)
 _BYTES: Final = 4
 _WORD: Final = (ctypes.c_char * _BYTES)()
 """What commands write. It stays where it is: a device that is stuck may read it at any time."""
-_LONGEST_NS: Final = 10_000_000_000
-"""Far longer than a command of four bytes takes: a device that takes it is stuck."""
-_BUSY_NS: Final = 1_000_000
-"""After this time a command is waited for without keeping a processor busy."""
-_PAUSE_S: Final = 0.0002
 _MOST_RESOLUTION_NS: Final = 1_000_000_000
 
 Method = Literal["timer", "command"]
@@ -89,8 +83,8 @@ class OpenClDevice(BracketedDevice):
     def resolution_ns(self) -> int:
         return self._resolution_ns
 
-    def readings(self) -> list[int]:
-        return [self._timers()[0]] if self.method == "timer" else list(self._commands(1)[0])
+    def bracket(self) -> Bracket:
+        return (self._timers() if self.method == "timer" else self._commands(1))[0]
 
     def stamp(self, count: int = 1) -> list[int]:
         """Let the device do small commands, and return when each ended (ns of its clock).
@@ -104,14 +98,14 @@ class OpenClDevice(BracketedDevice):
         """
         if not 1 <= count <= MOST_STAMPS:
             raise UsageError(f"count {count}: use 1 to {MOST_STAMPS}")
-        return [end for _, end in self._commands(count)]
+        return self._commands(count)[1]
 
     def step_ticks(self) -> int:
         return max(super().step_ticks(), self._resolution_ns)
 
     def note(self, clock: ClockId) -> str | None:
         """How its clock is read, and which clocks of the host its times show, if any."""
-        shown = clocks_of(lambda: self.readings()[-1], self._resolution_ns)
+        shown = clocks_of(lambda: self.bracket().readings[-1], self._resolution_ns)
         same = f", which show the host's {in_words(shown)}" if shown else ""
         if self.method == "command":
             return f"{self.label}, read by the times of a command{same}"
@@ -166,27 +160,32 @@ class OpenClDevice(BracketedDevice):
         if not has_both or version is None or (int(version[1]), int(version[2])) < _WITH_TIMERS:
             return False
         try:
-            before_ns = self._timers()[0]
+            before_ns = self._timers()[0].readings[0]
         except SourceError:
             return False
         stamped_ns = self.stamp()[0]
-        after_ns = self._timers()[0]
+        after_ns = self._timers()[0].readings[0]
         return before_ns - self._resolution_ns <= stamped_ns <= after_ns + self._resolution_ns
 
-    def _timers(self) -> tuple[int, int]:
-        """The device's timer and the host's, ns."""
+    def _timers(self) -> tuple[Bracket, int]:
+        """The device's timer, and the host's, ns."""
         self._check_open()
         device, host = api.u64(), api.u64()
         what = f"clGetDeviceAndHostTimer of {self.label}"
         arguments = self._device, ctypes.byref(device), ctypes.byref(host)
+        before_ns = self.now()
         self._cl.check(what, "clGetDeviceAndHostTimer", *arguments)
-        return device.value, host.value
+        return Bracket(before_ns, [device.value], self.now()), host.value
 
-    def _commands(self, count: int) -> list[tuple[int, int]]:
-        """Begin and end of so many commands, each of which writes a word to the device."""
+    def _commands(self, count: int) -> tuple[Bracket, list[int]]:
+        """Begin of the first and end of the last of some commands, and the ends of all.
+
+        Each writes a word to the device.
+        """
         self._check_open()
         events: list[api.Handle] = []
         try:
+            before_ns = self.now()
             for _ in range(count):
                 event = api.Handle()
                 where = self._queue, self._buffer, 0, 0, _BYTES, _WORD
@@ -197,7 +196,10 @@ class OpenClDevice(BracketedDevice):
             self._cl.check(f"clFlush of {self.label}", "clFlush", self._queue)
             # Commands of one queue are done in order.
             self._wait(events[-1])
-            return [self._times(event) for event in events]
+            after_ns = self.now()
+            ends = [self._time(event, api.PROFILING_END) for event in events]
+            begin = self._time(events[0], api.PROFILING_START)
+            return Bracket(before_ns, [begin, ends[-1]], after_ns), ends
         finally:
             for event in events if not self._stuck else ():
                 self._cl.call("clReleaseEvent", event)
@@ -205,27 +207,22 @@ class OpenClDevice(BracketedDevice):
     def _wait(self, event: api.Handle) -> None:
         status = api.i32()
         out = ctypes.byref(status)
-        start_ns = time.perf_counter_ns()
         what = f"waiting for {self.label}"
-        while True:
-            self._cl.check(what, "clGetEventInfo", event, api.EVENT_STATUS, 4, out, None)
-            if status.value <= 0:
-                api.fail(status.value, f"a command of {self.label}")
-                return
-            waited_ns = time.perf_counter_ns() - start_ns
-            if waited_ns > _LONGEST_NS:
-                self._stuck = True
-                self._check_open()
-            if waited_ns > _BUSY_NS:
-                time.sleep(_PAUSE_S)
 
-    def _times(self, event: api.Handle) -> tuple[int, int]:
-        start, end = api.u64(), api.u64()
-        for number, out in ((api.PROFILING_START, start), (api.PROFILING_END, end)):
-            what = f"reading the times of a command of {self.label}"
-            arguments = event, number, 8, ctypes.byref(out), None
-            self._cl.check(what, "clGetEventProfilingInfo", *arguments)
-        return start.value, end.value
+        def done() -> bool:
+            self._cl.check(what, "clGetEventInfo", event, api.EVENT_STATUS, 4, out, None)
+            return status.value <= 0
+
+        self._stuck = not is_done(done)
+        self._check_open()
+        api.fail(status.value, f"a command of {self.label}")
+
+    def _time(self, event: api.Handle, number: int) -> int:
+        shown = api.u64()
+        what = f"reading the times of a command of {self.label}"
+        arguments = event, number, 8, ctypes.byref(shown), None
+        self._cl.check(what, "clGetEventProfilingInfo", *arguments)
+        return shown.value
 
     def _check_open(self) -> None:
         if self._stuck:

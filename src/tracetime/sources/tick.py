@@ -6,6 +6,8 @@ difference of two readings is the cost of one read, not a tick.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -24,6 +26,25 @@ _MOST_VALUES: Final = 48
 
 _LEAST_FRACTION: Final = 4.0
 """The least step that is no whole number: readings are rounded, within 1."""
+
+
+def step_of_runs(runs: Sequence[Values]) -> int | None:
+    """How much later a clock may show a moment, of runs of readings; None if no reading differs.
+
+    Where a clock is read again before it steps, every difference above 0 is a step: the longest
+    counts, as steps may differ. Of the runs the least of these: something may interrupt one.
+    Elsewhere it is `common_step`.
+
+    Args:
+        runs: int64, of each the differences of successive readings.
+    """
+    seen = [run[run > 0] for run in runs]
+    longest = [int(steps.max()) for steps in seen if len(steps)]
+    if not longest:
+        return None
+    common = math.ceil(common_step(np.concatenate(seen)) or 1)
+    repeated = any((run == 0).any() for run in runs)
+    return max(common, min(longest)) if repeated else common
 
 
 def common_step(differences: Values) -> float | None:

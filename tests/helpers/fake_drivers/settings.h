@@ -38,13 +38,13 @@ static long long clock_ns(int number) {
 
 static long long raw_ns(void) { return clock_ns(CLOCK_MONOTONIC_RAW); }
 
-static void pass_ns(long long span) {
+__attribute__((unused)) static void pass_ns(long long span) {
     for (long long end = raw_ns() + span; raw_ns() < end;) {}
 }
 
 /* The device's clock now: `ahead_ns` and MONOTONIC_RAW, `ppm` faster since it read 0, in steps of
    `step_ns`; 0 while it is `dark`, and `back_ns` less from its reading number `back_at` on. */
-static uint64_t device_ns(void) {
+__attribute__((unused)) static uint64_t device_ns(void) {
     long long raw = raw_ns(), step = fake_get("step_ns");
     count("reads", 1);
     if (fake_get("dark")) return 0;

@@ -1,0 +1,242 @@
+"""Devices of CUDA: the timer that a kernel reads as %globaltimer, by one that stores it.
+
+The host brackets the kernel by MONOTONIC_RAW. Specification: "Special Registers" of the PTX
+instruction set; it leaves the timer's step to the device, so that is measured.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import SourceError, UsageError
+from tracetime.sources import cuda_api as api
+from tracetime.sources.bracketed import Bracket, BracketedDevice, is_done, raw_ns
+from tracetime.sources.host_timer import clocks_of, in_words
+from tracetime.sources.lock import OneAtATime
+from tracetime.sources.names import CUDA
+from tracetime.sources.source import Unavailable
+from tracetime.sources.tick import step_of_runs
+
+KERNEL: Final = b"""\
+.version 6.0
+.target sm_50
+.address_size 64
+
+.visible .entry stamp(.param .u64 out, .param .u32 count)
+{
+    .reg .pred %more;
+    .reg .b32 %left;
+    .reg .b64 %at, %now;
+
+    ld.param.u64 %at, [out];
+    ld.param.u32 %left, [count];
+    cvta.to.global.u64 %at, %at;
+NEXT:
+    mov.u64 %now, %globaltimer;
+    st.global.u64 [%at], %now;
+    add.u64 %at, %at, 8;
+    sub.u32 %left, %left, 1;
+    setp.ne.u32 %more, %left, 0;
+    @%more bra NEXT;
+    ret;
+}
+"""
+"""Stores so many readings, one after the other. The driver compiles it for the device."""
+
+MOST_STAMPS: Final = 4_096
+"""Enough to see the steps of a timer of 1 us: a reading takes some 20 ns."""
+
+_RUNS: Final = 4
+_READINGS: Final = 2
+"""Of a calibration: the second shows whether the first was a time."""
+_NAME_BYTES: Final = 256
+
+
+class CudaDevice(BracketedDevice):
+    """One device and its clock, `dev.tracetime.cuda.` and its UUID. Threads may share it.
+
+    Args:
+        cuda: the driver's functions.
+        position: of the device, as CUDA counts.
+        now: reads MONOTONIC_RAW, ns.
+
+    Raises:
+        SourceError: it cannot run the kernel, or its timer stands still.
+    """
+
+    def __init__(self, cuda: api.Cuda, position: int, now: Callable[[], int] = raw_ns) -> None:
+        self._cuda = cuda
+        what = f"opening CUDA's device {position}"
+        self._device = int(cuda.make(what, "cuDeviceGet", api.i32, position).value)
+        kind = ctypes.c_char * _NAME_BYTES
+        label = cuda.make(what, "cuDeviceGetName", kind, _NAME_BYTES, self._device)
+        uuid = cuda.make(what, "cuDeviceGetUuid", ctypes.c_uint8 * 16, self._device)
+        name = label.value.decode(errors="replace")[:100] or "a CUDA device"
+        super().__init__(f"{CUDA}.{bytes(uuid).hex()}", name, now)
+        self._one = OneAtATime(f"work of {self.label}")
+        self._made: list[tuple[str, Any]] = []
+        self._context: api.Handle | None = None
+        self._stuck = False
+        self._step_ns = 1
+        try:
+            self._open()
+            self._step_ns = self._measure_step()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def resolution_ns(self) -> int:
+        return self._step_ns
+
+    def bracket(self) -> Bracket:
+        return self._stamps(_READINGS)
+
+    def stamp(self, count: int = 1) -> list[int]:
+        """Let the device read its timer so often, in one kernel (ns of its clock).
+
+        Args:
+            count: how often, 1 to 4096.
+
+        Raises:
+            UsageError: count out of range.
+            SourceError: the device fails, or takes more than 10 s.
+        """
+        if not 1 <= count <= MOST_STAMPS:
+            raise UsageError(f"count {count}: use 1 to {MOST_STAMPS}")
+        return self._stamps(count).readings
+
+    def step_ticks(self) -> int:
+        return self._step_ns
+
+    def note(self, clock: ClockId) -> str | None:
+        """How its clock is read, and which clock of the host CUPTI's records are in."""
+        timer = api.cupti_timer()
+        says = f"{self.label}, read by a kernel that stores %globaltimer"
+        if timer is None:
+            return says
+        try:
+            return f"{says}; CUPTI's timestamps are of {in_words(clocks_of(timer))}"
+        except SourceError as error:
+            return f"{says}; CUPTI gives no timestamps: {error}"
+
+    def close(self) -> None:
+        context, self._context = self._context, None
+        if context is None:
+            return
+        made, self._made = self._made, []
+        # What a stuck kernel may still use is left to the end of the process.
+        if not self._stuck:
+            with self._one.turn(), self._current(context):
+                while made:
+                    release, handle = made.pop()
+                    self._cuda.call(release, handle)
+            self._cuda.call("cuDevicePrimaryCtxRelease_v2", self._device)
+
+    def _open(self) -> None:
+        what = f"opening {self.label}"
+        new = self._cuda.make
+        self._context = new(what, "cuDevicePrimaryCtxRetain", api.Handle, self._device)
+        with self._current(self._context):
+            self._stream = new(what, "cuStreamCreate", api.Handle, api.STREAM_NON_BLOCKING)
+            self._made.append(("cuStreamDestroy_v2", self._stream))
+            words = MOST_STAMPS * ctypes.sizeof(api.u64)
+            memory = new(what, "cuMemHostAlloc", api.Pointer, words, api.HOST_ALLOC_MAPPED)
+            self._made.append(("cuMemFreeHost", memory))
+            self._words = (api.u64 * MOST_STAMPS).from_address(memory.value)
+            self._out = new(what, "cuMemHostGetDevicePointer_v2", api.u64, memory, 0)
+            compiling = f"compiling a kernel for {self.label}"
+            module = new(compiling, "cuModuleLoadData", api.Handle, KERNEL)
+            self._made.append(("cuModuleUnload", module))
+            self._kernel = new(compiling, "cuModuleGetFunction", api.Handle, module, b"stamp")
+
+    @contextmanager
+    def _current(self, context: api.Handle) -> Iterator[None]:
+        """Make its context that of this thread, for a `with`."""
+        self._cuda.check(f"using {self.label}", "cuCtxPushCurrent_v2", context)
+        try:
+            yield
+        finally:
+            self._cuda.call("cuCtxPopCurrent_v2", ctypes.byref(api.Handle()))
+
+    def _stamps(self, count: int) -> Bracket:
+        with self._one.turn():
+            if self._stuck:
+                raise SourceError(f"{self.label} has not done its work in 10 s: is it stuck?")
+            if self._context is None:
+                raise SourceError(f"{self.label} was closed: open it again")
+            with self._current(self._context):
+                return self._run(count)
+
+    def _run(self, count: int) -> Bracket:
+        # The kernel writes them; what it does not write is no time.
+        ctypes.memset(self._words, 0, count * ctypes.sizeof(api.u64))
+        number = api.u32(count)
+        arguments = (api.Pointer * 2)(ctypes.addressof(self._out), ctypes.addressof(number))
+        one_thread = (1,) * 6
+        what = f"a kernel of {self.label}"
+
+        def done() -> bool:
+            code = self._cuda.call("cuStreamQuery", self._stream)
+            if code not in (api.SUCCESS, api.NOT_READY):
+                self._cuda.check(what, "cuStreamQuery", self._stream)
+            return code == api.SUCCESS
+
+        before_ns = self.now()
+        launch = self._kernel, *one_thread, 0, self._stream, arguments, None
+        self._cuda.check(what, "cuLaunchKernel", *launch)
+        if not is_done(done):
+            self._stuck = True
+            raise SourceError(f"{self.label} has not done its work in 10 s: is it stuck?")
+        after_ns = self.now()
+        return Bracket(before_ns, self._words[:count], after_ns)
+
+    def _measure_step(self) -> int:
+        runs = [np.array(self.stamp(MOST_STAMPS), dtype=np.uint64) for _ in range(_RUNS)]
+        # Differences fit, whatever the times.
+        step_ns = step_of_runs([np.diff(run).astype(np.int64) for run in runs])
+        if step_ns is None:
+            raise SourceError(
+                f"the timer of {self.label} stands still: leave it out, or update its driver"
+            )
+        return step_ns
+
+
+class CudaDevices:
+    """The devices that NVIDIA's driver has.
+
+    Args:
+        library: the driver.
+
+    Attributes:
+        numbered: those that can be read, by their position.
+        unavailable: the others, and why.
+
+    Raises:
+        SourceError: no driver, or no device.
+    """
+
+    def __init__(self, library: str = api.LIBRARY) -> None:
+        cuda = api.Cuda(library)
+        count = cuda.make("listing CUDA's devices", "cuDeviceGetCount", api.i32).value
+        self.numbered: dict[int, CudaDevice] = {}
+        missing: list[Unavailable] = []
+        for position in range(count):
+            try:
+                self.numbered[position] = CudaDevice(cuda, position)
+            except SourceError as error:
+                missing.append(Unavailable(f"cuda.{position}", str(error)))
+        if count <= 0:
+            missing.append(Unavailable("cuda", "the driver has no device"))
+        self.unavailable = tuple(missing)
+
+    def close(self) -> None:
+        """Close the devices."""
+        for device in self.numbered.values():
+            device.close()
