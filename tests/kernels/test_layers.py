@@ -22,6 +22,7 @@ BELOW = {
     "journal": {"common"},
     "pcapng": {"common"},
     "capture": set(),
+    "hosts": set(),
 }
 """The folders that the modules of a folder may use beside their own."""
 

@@ -11,7 +11,11 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from tracetime._kernels.hosts.datagrams import read_between
 from tracetime.hosts.messages import EPOCH_BYTES
+
+BOOTTIME: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""The number of Linux; other systems have no BOOTTIME, and MONOTONIC there counts a suspend."""
 
 _ROUNDING_NS: Final = 2
 
@@ -31,18 +35,13 @@ class Bracket(NamedTuple):
 
 def boottime_ns() -> int:
     """Read BOOTTIME."""
-    return time.clock_gettime_ns(_BOOTTIME)
+    return time.clock_gettime_ns(BOOTTIME)
 
 
 def bracket(clock: int) -> Bracket:
     """Read a clock between two readings of BOOTTIME."""
-    read = time.clock_gettime_ns
-    before, there, after = read(_BOOTTIME), read(clock), read(_BOOTTIME)
+    before, there, after = read_between(BOOTTIME, clock)
     return Bracket(after, before - there, after - there)
-
-
-# The numbers of Linux; other systems have no BOOTTIME, and MONOTONIC there counts a suspend.
-_BOOTTIME: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def boottime_over_monotonic() -> Bracket:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import os
 
+from tracetime._kernels.hosts.datagrams import was_set
 from tracetime.capture.steps import timer_of_the_wall_clock
 from tracetime.errors import SourceError
 
@@ -19,11 +19,7 @@ class RealtimeSteps:
 
     def seen(self) -> bool:
         """Whether it was set since the last call."""
-        try:
-            os.read(self._timer, 8)
-        except OSError as error:
-            return error.errno != errno.EAGAIN
-        return True
+        return was_set(self._timer)
 
     def close(self) -> None:
         """Close the timer."""

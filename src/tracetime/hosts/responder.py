@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tracetime.hosts.epochs import Epoch
 from tracetime.hosts.limits import RateLimit
 from tracetime.hosts.messages import BOOT_BYTES, REFERENCE_BYTES, Reply, read_request, write_reply
+
+_NO_NONCE: Final = bytes(REFERENCE_BYTES)
 
 
 class Counts(NamedTuple):
@@ -47,7 +49,7 @@ class Responder:
         self._limit = limit
         self._epoch = Epoch() if epoch is None else epoch
         self._boot = boot or bytes(BOOT_BYTES)
-        self.counts = Counts()
+        self._counts = Counts()._asdict()
 
     def take(self, data: bytes, source: Hashable, now_ns: int) -> bytes | None:
         """Return the nonce of a request that gets a reply; None for one that gets none.
@@ -82,10 +84,14 @@ class Responder:
             self._count("suspended")
             return None
         self._count("replied")
-        reply = Reply(nonce, self._epoch.id, received_ns, replied_ns, boot=self._boot)
-        if before is not None:
-            reply = reply._replace(before=before[0][:REFERENCE_BYTES], before_replied_ns=before[1])
-        return write_reply(reply, self._key)
+        earlier, left_ns = (_NO_NONCE, 0) if before is None else before
+        times = received_ns, replied_ns, earlier[:REFERENCE_BYTES], left_ns
+        return write_reply(Reply(nonce, self._epoch.id, *times, self._boot), self._key)
+
+    @property
+    def counts(self) -> Counts:
+        """What became of all so far."""
+        return Counts(**self._counts)
 
     def _count(self, what: str) -> None:
-        self.counts = self.counts._replace(**{what: getattr(self.counts, what) + 1})
+        self._counts[what] += 1

@@ -6,7 +6,7 @@ import ipaddress
 import socket
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from tracetime.errors import UsageError
 from tracetime.hosts.addresses import resolve
@@ -22,6 +22,10 @@ PER_SECOND: Final = 1000
 
 MAX_SOURCES: Final = 4096
 """Sources whose replies are counted: some 0.5 MB."""
+
+_SOCKADDR_IN6: Final = 28
+_MAPPED: Final = bytes(10) + b"\xff\xff"
+"""What an address of IPv4 begins with where it is written as one of IPv6."""
 
 _REMEMBERED: Final = 64
 """Replies whose departure the next reply to their sender may say."""
@@ -58,15 +62,15 @@ class UdpServer:
             raise UsageError(f"cannot serve on {address}: {error.strerror or error}") from error
         host, port = sock.getsockname()[:2]
         self.address = f"[{host}]:{port}" if family == socket.AF_INET6 else f"{host}:{port}"
-        self._socket = StampedSocket(sock)
+        self._socket = StampedSocket(sock, LENGTH + 1)
         self._responder = Responder(
             key, RateLimit(per_second, per_second, MAX_SOURCES), boot=boot_id()
         )
         self._sent = 0
         # Of the last replies, by their number: to whom, the nonce, and before and after sending.
-        self._replies: OrderedDict[int, tuple[Any, bytes, int, int]] = OrderedDict()
+        self._replies: OrderedDict[int, tuple[bytes, bytes, int, int]] = OrderedDict()
         # Of the last sources: the nonce of a reply, and before when it had not left.
-        self._left: OrderedDict[Any, tuple[bytes, int]] = OrderedDict()
+        self._left: OrderedDict[bytes, tuple[bytes, int]] = OrderedDict()
 
     def serve(self) -> None:
         """Reply until an exception ends it."""
@@ -78,8 +82,7 @@ class UdpServer:
 
     def serve_one(self) -> None:
         """Wait for one datagram, and reply to it if it is a request."""
-        data, stamp, source = self._socket.receive(LENGTH + 1)
-        now_ns = boottime_ns()
+        data, stamp, now_ns, source = self._socket.receive()
         nonce = self._responder.take(data, _host(source), now_ns)
         if nonce is None:
             return
@@ -94,10 +97,10 @@ class UdpServer:
         if reply is None:
             return
         try:
-            self._socket.socket.sendto(reply, source)
+            sent_ns = self._socket.send(reply, source)
         except OSError:
             return  # It cannot be reached: the request gets no reply.
-        self._replies[self._sent] = (source, nonce, written_ns, boottime_ns())
+        self._replies[self._sent] = (source, nonce, written_ns, sent_ns)
         self._sent = (self._sent + 1) & 0xFFFF_FFFF
         if len(self._replies) > _REMEMBERED:
             self._replies.popitem(last=False)
@@ -148,10 +151,12 @@ def says(responder: Responder) -> str:
     )
 
 
-def _host(source: tuple[Any, ...]) -> str:
-    """Who is limited: an address, of IPv6 its network of 64 bits, which one host may have."""
-    address = str(source[0])
-    if ":" not in address:
-        return address
-    packed = ipaddress.IPv6Address(address.partition("%")[0])
-    return str(packed.ipv4_mapped or int(packed) >> 64)
+def _host(source: bytes) -> bytes:
+    """Who is limited: an address, of IPv6 its network of 64 bits, which one host may have.
+
+    source: sockaddr_in or sockaddr_in6: family, port, and the address, after 8 bytes that of IPv6.
+    """
+    if len(source) < _SOCKADDR_IN6:
+        return source[4:8]
+    address = source[8:24]
+    return address[12:] if address.startswith(_MAPPED) else address[:8]

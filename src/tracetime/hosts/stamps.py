@@ -10,13 +10,13 @@ readings of BOOTTIME say so instead.
 from __future__ import annotations
 
 import socket
-import struct
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from tracetime._kernels.hosts.datagrams import Datagrams
 from tracetime.errors import SourceError
-from tracetime.hosts.epochs import Bracket, bracket
+from tracetime.hosts.epochs import BOOTTIME, Bracket, bracket
 from tracetime.hosts.real_steps import RealtimeSteps
 
 _SO_TIMESTAMPING: Final = 37
@@ -28,14 +28,7 @@ _TX_SOFTWARE, _RX_SOFTWARE, _SOFTWARE, _OPT_ID, _OPT_TSONLY = (
     1 << 11,
 )
 _ASKED: Final = _TX_SOFTWARE | _RX_SOFTWARE | _SOFTWARE | _OPT_ID | _OPT_TSONLY
-_STAMPS: Final = struct.Struct("@llllll")
-_ERROR: Final = struct.Struct("@IBBBBII")
-_FROM_TIMESTAMPING: Final = 4
-_RECEIVED_ERRORS: Final = ((socket.IPPROTO_IP, 11), (socket.IPPROTO_IPV6, 25))
-_ANCILLARY: Final = 512
 _ROUNDING_NS: Final = 2
-
-Ancillary = Iterable[tuple[int, int, bytes]]
 
 
 class KernelClock(NamedTuple):
@@ -89,12 +82,17 @@ class StampedTimes:
 class StampedSocket:
     """A datagram socket whose kernel stamps what leaves and comes in, where it can.
 
+    Args:
+        sock: the socket.
+        most: bytes of a datagram that are received.
+
     Attributes:
         times: None where it cannot.
     """
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, most: int) -> None:
         self.socket = sock
+        self._datagrams = Datagrams(sock.fileno(), BOOTTIME, most)
         self.times: StampedTimes | None = None
         self._steps: RealtimeSteps | None = None
         try:
@@ -105,47 +103,24 @@ class StampedSocket:
         clock = KernelClock(lambda: bracket(time.CLOCK_REALTIME), steps.seen)
         self.times = StampedTimes(clock)
 
-    def receive(self, most: int) -> tuple[bytes, int | None, tuple[object, ...]]:
-        """Wait for a datagram: its first `most` bytes, its stamp, and who sent it."""
-        data, ancillary, _, source = self.socket.recvmsg(most, _ANCILLARY)
-        return data, _stamp(ancillary), source
+    def receive(self) -> tuple[bytes, int | None, int, bytes]:
+        """Wait for a datagram: its first bytes, its stamp, BOOTTIME after, and who sent it."""
+        return self._datagrams.receive()
+
+    def send(self, data: bytes, source: bytes) -> int:
+        """Send a datagram to who sent another; returns BOOTTIME after."""
+        return self._datagrams.send(data, source)
 
     def departures(self, most: int) -> list[tuple[int, int]]:
         """The stamps of datagrams that left: which, counted from 0 modulo 2^32, and the stamp.
 
         most: so many, and no more, at once.
         """
-        found: list[tuple[int, int]] = []
-        while self.times is not None and len(found) < most:
-            try:
-                _, ancillary, _, _ = self.socket.recvmsg(
-                    0, _ANCILLARY, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT
-                )
-            except OSError:
-                break
-            number, stamp = _number(ancillary), _stamp(ancillary)
-            if number is not None and stamp is not None:
-                found.append((number, stamp))
-        return found
+        return [] if self.times is None else self._datagrams.departures(most)
 
     def close(self) -> None:
         """Close the socket."""
+        self._datagrams.close()
         self.socket.close()
         if self._steps is not None:
             self._steps.close()
-
-
-def _stamp(ancillary: Ancillary) -> int | None:
-    for level, kind, data in ancillary:
-        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPING) and len(data) >= _STAMPS.size:
-            seconds, ns = _STAMPS.unpack_from(data)[:2]
-            return int(seconds * 1_000_000_000 + ns) or None
-    return None
-
-
-def _number(ancillary: Ancillary) -> int | None:
-    for level, kind, data in ancillary:
-        if (level, kind) in _RECEIVED_ERRORS and len(data) >= _ERROR.size:
-            fields = _ERROR.unpack_from(data)
-            return int(fields[-1]) if fields[1] == _FROM_TIMESTAMPING else None
-    return None

@@ -57,7 +57,7 @@ class UdpTransport:
             sock.close()
             raise SourceError(f"cannot reach {address}: {error.strerror or error}") from error
         sock.setblocking(False)
-        self._socket = StampedSocket(sock)
+        self._socket = StampedSocket(sock, LENGTH + 1)
         self._sent = 0
 
     def exchange(
@@ -103,13 +103,13 @@ class UdpTransport:
             # Stamps of what left wake it, too.
             poll.poll(left_s * 1000 + 1)
             try:
-                data, stamp, _ = self._socket.receive(LENGTH + 1)
+                data, stamp, read_ns, _ = self._socket.receive()
             except BlockingIOError:
                 departures += self._socket.departures(_MOST_STAMPS)
             except OSError:
                 return None
             else:
-                return data, stamp, boottime_ns()
+                return data, stamp, read_ns
         return None
 
     def close(self) -> None:
