@@ -47,11 +47,12 @@ def snapshot_of(machine, reference):
     return snapshot, true[REALTIME]
 
 
-def check_bounds(seed, reference):
+def check_bounds(seed, upset, reference):
     """How many bounds there are; they hold UTC."""
     world = World(seed)
     machine = Machine(world, upset=False)
     bounds = WallBounds(machine.service, [REALTIME, RAW])
+    machine.upset = upset
     found = 0
     for _ in range(15):
         world.advance(world.random.choice([1_000, MS, 300 * MS, S]))
@@ -67,13 +68,13 @@ def check_bounds(seed, reference):
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(0, 2**32), st.sampled_from([RAW, REALTIME, BOOTTIME]))
-def test_a_bound_holds_utc(seed, reference):
-    check_bounds(seed, reference)
+@given(st.integers(0, 2**32), st.booleans(), st.sampled_from([RAW, REALTIME, BOOTTIME]))
+def test_a_bound_holds_utc(seed, upset, reference):
+    check_bounds(seed, upset, reference)
 
 
 def test_most_snapshots_have_a_bound():
-    assert sum(check_bounds(seed, RAW) for seed in range(10)) > 50
+    assert sum(check_bounds(seed, False, RAW) for seed in range(10)) > 50
 
 
 class Sure:

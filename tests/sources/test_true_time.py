@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from simulated_time import MS, Machine, S, World
 
 import tracetime as tt
+from tracetime._kernels.capture.anchor import LONGEST_NS, Anchor
 from tracetime.clocks.kernel_clock import STA_UNSYNC, TIME_ERROR, KernelClock
 from tracetime.errors import NoBoundError, UsageError
 from tracetime.sources.time_service import process
 from tracetime.sources.time_service.clockbound import ClockBound
-from tracetime.sources.time_service.host_clocks import Clocks
+from tracetime.sources.time_service.host_clocks import HOST_CLOCKS, Clocks
 from tracetime.sources.time_service.kernel import Kernel
 from tracetime.sources.time_service.service import TimeService
-from tracetime.sources.time_service.statement import DisruptedError, Statement
+from tracetime.sources.time_service.statement import PPB, DisruptedError, Statement
 
 
 class FakeSource:
@@ -99,7 +100,7 @@ def test_of_two_calls_the_earlier_does_not_begin_after_the_later_ends(seed, upse
 def check_a_moment_ago(seed):
     """How many readings of a moment ago are bounded; the bounds hold true time."""
     world = World(seed)
-    machine = Machine(world, upset=False)
+    machine = Machine(world)
     answers = 0
     for turn in range(30):
         try:
@@ -121,6 +122,7 @@ def check_a_moment_ago(seed):
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**32))
 def test_what_clocks_read_a_moment_ago_is_bounded(seed):
+    """Also where the machine was suspended since: then by nothing."""
     check_a_moment_ago(seed)
 
 
@@ -276,6 +278,33 @@ def test_a_step_is_noticed_before_the_next_poll(time_):
     time_.real += S
     with pytest.raises(NoBoundError, match="measures again"):
         service.now()
+
+
+@pytest.mark.parametrize("step_ns", [2 * MS, -2 * MS])
+def test_a_small_step_long_after_the_statement_is_noticed(time_, step_ns):
+    """Steering moves MONOTONIC as it moves REALTIME; a step does not."""
+    service = service_of(time_, FakeSource())
+    service.now()
+    time_.pass_ns(S * 9 // 10)
+    time_.real += 100 * MS
+    time_.mono += 100 * MS
+    service.now()
+    time_.real += step_ns
+    with pytest.raises(NoBoundError, match="measures again"):
+        service.now()
+
+
+def test_a_statement_is_used_for_8_s_at_most(time_):
+    source = FakeSource()
+    source.poll_ns = 3_600 * S
+    service = service_of(time_, source)
+    service.now()
+    time_.pass_ns(8 * S)
+    service.now()
+    assert source.asked == 1
+    time_.pass_ns(S)
+    service.now()
+    assert source.asked == 2
 
 
 def test_a_step_while_the_service_answers_is_asked_about_again(time_):
@@ -462,6 +491,48 @@ def bounded(tmp_path, monkeypatch):
     service = TimeService(sources=[ClockBound(str(path))])
     monkeypatch.setattr(process, "_service", lambda: service)
     return service
+
+
+def test_clocks_that_have_no_numbers_are_called(bounded, tmp_path):
+    """As on Windows; and what they say is what the kernel reads by their numbers."""
+    path = str(tmp_path / "shm0")
+    called = TimeService(sources=[ClockBound(path)], clocks=HOST_CLOCKS._replace(codes=None))
+    assert HOST_CLOCKS.codes is not None
+    first, second, third = bounded.now(), called.now(), bounded.now()
+    assert first.earliest_ns <= second.latest_ns
+    assert second.earliest_ns <= third.latest_ns
+    assert third.estimate_ns - first.estimate_ns < S
+
+
+def test_an_anchor_for_too_long_is_refused():
+    """What it computes with a longer age would not fit in int64."""
+    reads = (lambda: 0,) * 3
+    given = ("x", 0, 0, 0, 1, 0, PPB, 0)
+    with pytest.raises(ValueError, match="LONGEST_NS at most"):
+        Anchor(tt.TrueTime, reads, None, *given, 0, 0, LONGEST_NS + 1, 0, None, bool)
+    most = 10**18 + 2 * 10**18
+    anchor = Anchor(
+        tt.TrueTime,
+        (lambda: LONGEST_NS - 1, lambda: 0, lambda: 0),
+        None,
+        "x",
+        0,
+        2**61,
+        0,
+        most,
+        0,
+        PPB,
+        0,
+        0,
+        0,
+        LONGEST_NS,
+        0,
+        None,
+        bool,
+    )
+    now = anchor.now("REALTIME", True)
+    assert now.half_width_ns == most + LONGEST_NS
+    assert now.estimate_ns == 2**61 + LONGEST_NS - 1
 
 
 def test_this_machines_clock_is_within_a_bound_that_it_has(bounded):

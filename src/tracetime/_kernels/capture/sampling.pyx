@@ -18,20 +18,12 @@ cdef extern from *:
     """
     #include <stdint.h>
     #if defined(_WIN32)
-    /* No POSIX clocks: Windows' own is read through Python. */
-    static int tt_posix(int32_t id, int64_t *out) { (void)id; (void)out; return 0; }
     static void tt_sleep(int64_t ns) { (void)ns; }
     #else
     #include <time.h>
     static void tt_sleep(int64_t ns) {
         struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
         nanosleep(&t, NULL);
-    }
-    static inline int tt_posix(int32_t id, int64_t *out) {
-        struct timespec t;
-        if (clock_gettime((clockid_t)id, &t) != 0) return 0;
-        *out = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-        return 1;
     }
     #endif
 
@@ -71,11 +63,13 @@ cdef extern from *:
     static int64_t tt_tsc(void) { return 0; }
     #endif
     """
-    bint posix "tt_posix"(int32_t clock, int64_t *out) nogil
     void sleep_ns "tt_sleep"(int64_t ns) nogil
     int64_t tsc "tt_tsc"() nogil
     bint tsc_steady "tt_tsc_steady"() nogil
     bint HAS_TSC "TT_TSC"
+
+cdef extern from "posix_clock.h":
+    bint posix "tt_posix"(int32_t clock, int64_t *out) nogil
 
 cdef extern from "arm_counter.h":
     int64_t arm_counter "tt_arm_counter"() nogil

@@ -17,6 +17,8 @@ class Clocks(NamedTuple):
         raw_ns: MONOTONIC_RAW, which nothing steers.
         tai_ns: TAI.
         sleep: waits so many seconds.
+        codes: the numbers of MONOTONIC_RAW, REALTIME and MONOTONIC for `clock_gettime`, by which a
+            kernel reads them; None where only the above read them.
     """
 
     realtime_ns: Callable[[], int]
@@ -24,6 +26,7 @@ class Clocks(NamedTuple):
     raw_ns: Callable[[], int]
     tai_ns: Callable[[], int]
     sleep: Callable[[float], object] = time.sleep
+    codes: tuple[int, int, int] | None = None
 
 
 def _reader(name: str, instead: Callable[[], int]) -> Callable[[], int]:
@@ -32,9 +35,16 @@ def _reader(name: str, instead: Callable[[], int]) -> Callable[[], int]:
     return instead if number is None else partial(time.clock_gettime_ns, number)
 
 
+def _codes() -> tuple[int, int, int] | None:
+    names = ("CLOCK_MONOTONIC_RAW", "CLOCK_REALTIME", "CLOCK_MONOTONIC")
+    raw, real, mono = (getattr(time, name, None) for name in names)
+    return None if raw is None or real is None or mono is None else (raw, real, mono)
+
+
 HOST_CLOCKS: Final = Clocks(
     time.time_ns,
     time.monotonic_ns,
     _reader("CLOCK_MONOTONIC_RAW", time.monotonic_ns),
     _reader("CLOCK_TAI", time.time_ns),
+    codes=_codes(),
 )

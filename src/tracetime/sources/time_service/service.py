@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import Final, Literal, NamedTuple
 
+from tracetime._kernels.capture.anchor import JUMP_NS, LONGEST_NS, Anchor
 from tracetime.errors import NoBoundError, UsageError
 from tracetime.sources.lock import OneAtATime
 from tracetime.sources.time_service.chrony import Chrony
@@ -38,8 +39,6 @@ SOURCES: Final[dict[SourceName, Callable[[], TimeSource]]] = {
 
 _NS: Final = 1_000_000_000
 _TRIES: Final = 5
-_JUMP_NS: Final = 1_000_000
-"""REALTIME may be off by so much where a thread waits between two readings."""
 _STEERED: Final = 8
 """chronyd changes the rate of REALTIME by up to 1/12."""
 _CLOSE_NS: Final = 2_000
@@ -69,33 +68,11 @@ class _Reading(NamedTuple):
         )
 
 
-class _Kept(NamedTuple):
-    """A statement at its anchor: of use until it is void.
-
-    A call that begins by `until` uses it without a look at the service. One that begins by
-    `last_until` does so if the service has said nothing since, and puts `until` off.
-    """
-
-    source: str
-    raw_ns: int
-    real_ns: int
-    half_ns: int
-    age_ns: int
-    drift_ppb: int
-    until_raw_ns: list[int]
-    poll_ns: int
-    last_until_raw_ns: int
-    void_raw_ns: int
-    tai_ns: int
-    holds: Callable[[], bool] | None
-    is_last: Callable[[], bool]
-
-
 class TimeService:
     """Bounds true time by what this machine's time service states.
 
     It keeps the service's last statement and widens it by the drift since: a call that asks nobody
-    takes a microsecond. Threads may share it, and a forked child may go on with it.
+    takes half a microsecond. Threads may share it, and a forked child may go on with it.
 
     Args:
         source: the one to use: `clockbound`, `chrony` or `adjtimex`; None for the best one that
@@ -120,7 +97,7 @@ class TimeService:
             sources = [make() for name, make in SOURCES.items() if source in (None, name)]
         self._sources = tuple(sources)
         self._clocks = clocks
-        self._kept: _Kept | None = None
+        self._kept: Anchor[TrueTime] | None = None
         self._last: _Reading | None = None
         self._refused: dict[str, tuple[int, NoBoundError]] = {}
         self._doubted: dict[str, str] | None = None
@@ -147,35 +124,13 @@ class TimeService:
         """
         if clock not in WALL_CLOCKS:
             raise UsageError(f"there is no wall clock {clock!r}: use {' or '.join(WALL_CLOCKS)}")
-        clocks, kept = self._clocks, self._kept
-        for tried in range(_TRIES):
-            if kept is not None:
-                raw_ns, real_ns = clocks.raw_ns(), clocks.realtime_ns()
-                (
-                    source, raw_0, real_0, half_ns, age_0, drift_ppb,
-                    until, poll_ns, last_until, void, tai_ns, holds, is_last,
-                ) = kept  # fmt: skip
-                age_ns = raw_ns - raw_0
-                estimate_ns = real_0 + age_ns
-                slack_ns = age_ns // _STEERED + _JUMP_NS
-                is_used = raw_ns < (void if tried else until[0])
-                if not is_used and raw_ns < last_until and is_last():
-                    is_used, until[0] = True, min(raw_ns + poll_ns, last_until)
-                if (
-                    is_used
-                    and -slack_ns < real_ns - estimate_ns < slack_ns
-                    and (holds is None or holds())
-                ):
-                    half_ns += age_ns * drift_ppb // PPB + 1
-                    if clock == "TAI":
-                        estimate_ns += _known_tai(tai_ns)
-                    earliest_ns, latest_ns = estimate_ns - half_ns, estimate_ns + half_ns
-                    # Half as long as by its own __new__.
-                    return tuple.__new__(
-                        TrueTime,
-                        (earliest_ns, estimate_ns, latest_ns, clock, source, age_0 + age_ns),
-                    )
+        kept = self._kept
+        if kept is not None and (now := kept.now(clock, False)) is not None:
+            return now if kept.tai_ns else _utc(now)
+        for _ in range(_TRIES):
             kept = self._ask(kept)
+            if (now := kept.now(clock, True)) is not None:
+                return now if kept.tai_ns else _utc(now)
         raise NoBoundError(_UNSTEADY)
 
     def at(self, raw_ns: int, realtime_ns: int) -> TrueTime:
@@ -195,7 +150,7 @@ class TimeService:
             raise NoBoundError(_UNSTEADY)
         age_ns = raw_ns - kept.raw_ns
         estimate_ns = kept.real_ns + age_ns
-        if abs(realtime_ns - estimate_ns) >= abs(age_ns) // _STEERED + _JUMP_NS:
+        if abs(realtime_ns - estimate_ns) >= abs(age_ns) // _STEERED + JUMP_NS:
             raise NoBoundError("REALTIME was set, or the machine suspended, since it was read")
         half_ns = kept.half_ns + abs(age_ns) * kept.drift_ppb // PPB + 1
         return TrueTime(
@@ -246,7 +201,7 @@ class TimeService:
                 wait_s = min(wait_s, left_s)
             clocks.sleep(wait_s)
 
-    def _ask(self, failed: _Kept | None) -> _Kept:
+    def _ask(self, failed: Anchor[TrueTime] | None) -> Anchor[TrueTime]:
         """Ask the sources for a statement; another thread may have done so."""
         if self._pid != os.getpid():
             # A forked child has none of the threads that may hold the lock.
@@ -257,7 +212,7 @@ class TimeService:
                 self._kept = self._best()
             return self._kept
 
-    def _best(self) -> _Kept:
+    def _best(self) -> Anchor[TrueTime]:
         """The anchored statement of the best source that has one.
 
         Raises:
@@ -284,7 +239,7 @@ class TimeService:
             "nothing bounds how far this machine's clock is off\n" + "\n".join(errors)
         )
 
-    def _anchored(self, source: TimeSource) -> _Kept:
+    def _anchored(self, source: TimeSource) -> Anchor[TrueTime]:
         """What a source states, and the clocks right after it.
 
         Raises:
@@ -302,7 +257,7 @@ class TimeService:
 
     def _keep(
         self, source: TimeSource, statement: Statement, before: _Reading, after: _Reading
-    ) -> _Kept:
+    ) -> Anchor[TrueTime]:
         age_ns = max(after.after_ns - statement.as_of_ns, 0)
         # While the service answered, it may have begun to steer.
         monotonic_ns = after.before_ns - before.before_ns
@@ -315,17 +270,22 @@ class TimeService:
             + after.width_ns
         )
         # The rate of MONOTONIC may differ from that of MONOTONIC_RAW, but not by a factor of 2.
-        left_ns = max(statement.void_after_ns - after.after_ns, 0) // 2
+        left_ns = min(max(statement.void_after_ns - after.after_ns, 0) // 2, LONGEST_NS)
         tai_ns = self._clocks.tai_ns() - after.real_ns
-        return _Kept(
+        clocks = self._clocks
+        return Anchor(
+            TrueTime,
+            (clocks.raw_ns, clocks.realtime_ns, clocks.monotonic_ns),
+            clocks.codes,
             source.name,
             after.raw_ns,
             after.real_ns,
+            after.real_ns - (after.before_ns + after.after_ns) // 2,
             half_ns,
             age_ns,
             statement.drift_ppb,
-            [after.raw_ns + min(source.poll_ns, left_ns)],
             source.poll_ns,
+            after.raw_ns + min(source.poll_ns, left_ns),
             after.raw_ns + min(_ANCHOR_NS if statement.is_last else 0, left_ns),
             after.raw_ns + left_ns,
             (tai_ns + _NS // 2) // _NS * _NS,
@@ -373,15 +333,15 @@ def _unknown() -> bool:
     return False
 
 
-def _known_tai(tai_ns: int) -> int:
-    """TAI less UTC.
+def _utc(now: TrueTime) -> TrueTime:
+    """What is UTC, where the kernel does not know TAI.
 
     Raises:
-        NoBoundError: the kernel does not know it.
+        NoBoundError: it is said to be TAI.
     """
-    if not tai_ns:
+    if now.clock == "TAI":
         raise NoBoundError(
             "the kernel does not know how far TAI is from UTC; give chronyd the directive "
             "`leapsectz right/UTC`, or ntpd a leapfile"
         )
-    return tai_ns
+    return now
