@@ -7,6 +7,7 @@ import secrets
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from tracetime.errors import NoBoundError, SourceError, UsageError
 from tracetime.hosts.addresses import resolve, ssh_command
 from tracetime.hosts.messages import LENGTH, read_reply, write_request
 from tracetime.hosts.ping import Pinging, ping
-from tracetime.hosts.servers import UdpServer, serve_pipes
+from tracetime.hosts.servers import UdpServer, _host, serve_pipes
 from tracetime.hosts.transports import PipeTransport, UdpTransport
 
 NONCE = bytes(range(16))
@@ -112,6 +113,30 @@ def test_replies_are_no_longer_than_requests_and_of_the_rate_that_is_given(servi
     found = ask(address, [write_request(secrets.token_bytes(16)) for _ in range(40)])
     assert 5 <= len(found) <= 8
     assert {len(one) for one in found} == {LENGTH}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("192.0.2.7", "192.0.2.7", True),
+        ("192.0.2.7", "192.0.2.8", False),
+        ("2001:db8::1", "2001:db8::ffff:1", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("::ffff:192.0.2.7", "192.0.2.7", True),
+        ("::ffff:192.0.2.7", "::ffff:192.0.2.8", False),
+    ],
+)
+def test_who_is_limited(one, other, same):
+    """An address of IPv4; of IPv6 a network of 64 bits. The port does not count."""
+
+    def limited(address, port):
+        if ":" in address:
+            packed = socket.inet_pton(socket.AF_INET6, address)
+            return _host(struct.pack("=HHI16sI", socket.AF_INET6, port, 0, packed, 0))
+        packed = socket.inet_aton(address)
+        return _host(struct.pack("=HH4s8x", socket.AF_INET, port, packed))
+
+    assert (limited(one, 9010) == limited(other, 50_000)) == same
 
 
 def test_datagrams_that_are_no_requests_get_nothing(serving):

@@ -14,7 +14,7 @@ from tracetime.hosts.epochs import boottime_ns
 from tracetime.hosts.limits import RateLimit
 from tracetime.hosts.messages import LENGTH
 from tracetime.hosts.responder import Responder
-from tracetime.hosts.stamps import StampedSocket
+from tracetime.hosts.stamps import StampedSocket, StampedTimes
 from tracetime.sources.boot import boot_id
 
 PER_SECOND: Final = 1000
@@ -88,8 +88,10 @@ class UdpServer:
             return
         times = self._socket.times
         if times is not None:
+            departures = self._socket.departures(len(self._replies))
+            # All stamps are read.
             times.update()
-            self._note_departures()
+            self._note(departures, times)
             now_ns = times.came_in(stamp, now_ns)
         before = self._left.get(source)
         written_ns = boottime_ns()
@@ -105,10 +107,9 @@ class UdpServer:
         if len(self._replies) > _REMEMBERED:
             self._replies.popitem(last=False)
 
-    def _note_departures(self) -> None:
-        times = self._socket.times
-        assert times is not None
-        for number, stamp in self._socket.departures(len(self._replies)):
+    def _note(self, departures: list[tuple[int, int]], times: StampedTimes) -> None:
+        """Note when replies left, by their numbers and stamps."""
+        for number, stamp in departures:
             sent = self._replies.pop(number, None)
             if sent is not None:
                 source, nonce, written_ns, until_ns = sent
