@@ -6,7 +6,7 @@ Everything that sets a statement up is Python's: sources/time_service/service.py
 
 from libc.stdint cimport int32_t, int64_t
 
-cdef extern from "posix_clock.h":
+cdef extern from "../common/posix_clock.h":
     bint posix "tt_posix"(int32_t clock, int64_t *out) nogil
 
 cdef enum:

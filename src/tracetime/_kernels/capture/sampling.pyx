@@ -68,7 +68,7 @@ cdef extern from *:
     bint tsc_steady "tt_tsc_steady"() nogil
     bint HAS_TSC "TT_TSC"
 
-cdef extern from "posix_clock.h":
+cdef extern from "../common/posix_clock.h":
     bint posix "tt_posix"(int32_t clock, int64_t *out) nogil
 
 cdef extern from "arm_counter.h":

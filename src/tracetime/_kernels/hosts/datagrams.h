@@ -1,4 +1,4 @@
-/* Datagrams with the kernel's stamps: recvmsg, what it says beside the bytes, and clocks around it.
+/* Datagrams with the kernel's stamps: recvmsg, and what it says beside the bytes.
  *
  * Linux has stamps (SO_TIMESTAMPING, Documentation/networking/timestamping.rst); other POSIX systems
  * have datagrams alone, and Windows none of this. A failed call returns the negative errno.
@@ -25,7 +25,6 @@ typedef struct {
 #if defined(_WIN32)
 #define MSG_ERRQUEUE 0
 #define MSG_DONTWAIT 0
-static int tt_read(int32_t clock, int64_t *out) { (void)clock; (void)out; return -ENOSYS; }
 static int tt_receive(int fd, uint32_t most, int flags, tt_datagram *out) {
     (void)fd; (void)most; (void)flags; (void)out;
     return -ENOSYS;
@@ -48,13 +47,6 @@ static int tt_was_set(int timer) { (void)timer; return -ENOSYS; }
 #ifndef MSG_ERRQUEUE
 #define MSG_ERRQUEUE 0
 #endif
-
-static inline int tt_read(int32_t clock, int64_t *out) {
-    struct timespec t;
-    if (clock_gettime((clockid_t)clock, &t) != 0) return -errno;
-    *out = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-    return 0;
-}
 
 #if defined(__linux__)
 static void tt_note(struct cmsghdr *c, tt_datagram *out) {

@@ -10,8 +10,11 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
+cdef extern from "../common/posix_clock.h":
+    bint posix "tt_posix"(int32_t clock, int64_t *out) nogil
+
 cdef extern from "datagrams.h":
-    enum: EAGAIN
+    enum: EINVAL
     enum: EINTR
     enum: MSG_DONTWAIT
     enum: MSG_ERRQUEUE
@@ -23,7 +26,6 @@ cdef extern from "datagrams.h":
         uint32_t source_bytes
         unsigned char *source
         unsigned char *data
-    int tt_read(int32_t clock, int64_t *out) nogil
     int tt_receive(int fd, uint32_t most, int flags, tt_datagram *out) nogil
     int tt_send(int fd, const void *data, size_t n, const void *to, uint32_t to_bytes) nogil
     int tt_was_set(int timer) nogil
@@ -42,10 +44,8 @@ def read_between(int32_t clock, int32_t other):
         OSError: the system does not have one of them.
     """
     cdef int64_t before = 0, there = 0, after = 0
-    cdef int failed = tt_read(clock, &before)
-    failed = failed or tt_read(other, &there) or tt_read(clock, &after)
-    if failed:
-        raise failure(failed)
+    if not (posix(clock, &before) and posix(other, &there) and posix(clock, &after)):
+        raise failure(-EINVAL)
     return before, there, after
 
 
@@ -62,6 +62,9 @@ cdef class Datagrams:
         fd: of the socket, which stays the caller's.
         clock: number of `clock_gettime`; its readings are taken beside.
         most: bytes of a datagram that are kept, 1 to 2,048.
+
+    Raises:
+        OSError: the system does not have the clock.
     """
 
     cdef int fd
@@ -70,8 +73,11 @@ cdef class Datagrams:
     cdef tt_datagram got
 
     def __cinit__(self, int fd, int32_t clock, uint32_t most):
+        cdef int64_t read_ns
         if not 1 <= most <= TT_MOST_BYTES:
             raise ValueError("1 to 2,048 bytes of a datagram are kept")
+        if not posix(clock, &read_ns):
+            raise failure(-EINVAL)
         self.fd, self.clock, self.most = fd, clock, most
 
     def receive(self):
@@ -85,17 +91,16 @@ cdef class Datagrams:
             OSError: as recvmsg(2).
         """
         cdef int64_t read_ns = 0
-        cdef int n, failed = 0
+        cdef int n
         while True:
             with nogil:
                 n = tt_receive(self.fd, self.most, 0, &self.got)
-                if n >= 0:
-                    failed = tt_read(self.clock, &read_ns)
+                posix(self.clock, &read_ns)
             if n != -EINTR:
                 break
             PyErr_CheckSignals()
-        if n < 0 or failed:
-            raise failure(n if n < 0 else failed)
+        if n < 0:
+            raise failure(n)
         return (
             PyBytes_FromStringAndSize(<char *>self.got.data, n),
             self.got.stamp_ns or None,
@@ -117,7 +122,7 @@ cdef class Datagrams:
             failed = tt_send(
                 self.fd, &data[0], <size_t>data.shape[0], &source[0], <uint32_t>source.shape[0]
             )
-            failed = failed or tt_read(self.clock, &read_ns)
+            posix(self.clock, &read_ns)
         if failed:
             raise failure(failed)
         return read_ns
