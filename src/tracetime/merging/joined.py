@@ -19,6 +19,7 @@ from tracetime.merging.constant_offsets import add_sync, half_width_ns
 from tracetime.merging.files import MergedFile, open_files
 from tracetime.merging.manifest_ties import add_manifests, reference_of
 from tracetime.merging.message_ties import TCP, MessageRule, Messages, add_messages
+from tracetime.merging.span_calls import add_span_calls
 from tracetime.merging.ties import Tie
 from tracetime.merging.wall_clocks import add_wall_clocks
 from tracetime.trace import Trace
@@ -93,6 +94,7 @@ class JoinedTraces:
             self.own = [self._join(file) for file in self.files]
             self.ties = self._of_one_boot()
             self.ties += add_manifests(self.graph, self.files, self.boots)
+            self.ties += add_span_calls(self.graph, self.files, self.boots)
             for text in sync:
                 self.ties.append(add_sync(self.graph, self.files, self.boots, text))
             if sum(isinstance(file.trace, CtfTrace) for file in self.files) > 1:

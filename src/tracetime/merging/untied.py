@@ -8,6 +8,7 @@ from typing import Final
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import ConversionError, UsageError
+from tracetime.formats.spans.reader import SpansTrace
 from tracetime.merging.collectives import why_not_together
 from tracetime.merging.files import MergedFile
 from tracetime.merging.joined import JoinedTraces
@@ -36,7 +37,9 @@ def _looked_for(joined: JoinedTraces, number: int) -> Iterator[str]:
             yield f"wall clocks: {printable(which.name)}: {joined.wall_clocks[which.number]}"
     for together, found in joined.together.items():
         yield f"collectives: {why_not_together(first, file, together, found)}"
-    if not joined.messages:
+    if isinstance(first.trace, SpansTrace) and isinstance(file.trace, SpansTrace):
+        yield "spans: none has its parent in the other file"
+    elif not joined.messages:
         yield "messages: none are known by themselves in files of these formats; see --match"
     for rule, messages in joined.messages.items():
         yield f"messages: {why_no_messages(first, file, rule, messages.counts)}"

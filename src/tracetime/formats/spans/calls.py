@@ -7,7 +7,7 @@ is on its way, and the client may have it by then.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -54,6 +54,11 @@ class Order(NamedTuple):
     received: Values
 
 
+Columns = dict[str, npt.NDArray[Any]]
+"""Of spans, by name: those of `_NEEDED`, and as `first` and `last` the earliest and the latest that
+their begin can be, as `ended` the latest that their end can be."""
+
+
 class Calls:
     """The spans of a file, for what they say of its hosts' clocks; each batch is added once."""
 
@@ -68,6 +73,19 @@ class Calls:
         for name, parts in self._columns.items():
             parts.append(hosts if name == "host" else getattr(spans, name))
 
+    def columns(self, steps: SpanSteps) -> Columns | None:
+        """All of them; None without any. steps: those of the same spans."""
+        if not self._columns["begin"]:
+            return None
+        columns = {name: np.concatenate(parts) for name, parts in self._columns.items()}
+        host, begin, end = (columns[name] for name in ("host", "begin", "end"))
+        columns |= {"first": begin, "last": begin, "ended": end}
+        if not steps.is_exact:
+            early, late = steps.begins(host, begin)
+            columns["first"], columns["last"] = begin - early, later(begin, late)
+            columns["ended"] = later(end, steps.ends(host, begin, end)[1])
+        return columns
+
     def found(self, shared: list[int], steps: SpanSteps) -> tuple[list[Order], list[OddEvents]]:
         """What happened before what, by pairs of hosts; and what is odd about the spans.
 
@@ -77,29 +95,48 @@ class Calls:
             shared: numbers of hosts that may be several.
             steps: those of the same spans.
         """
-        if not self._columns["begin"]:
+        columns = self.columns(steps)
+        if columns is None:
             return [], []
-        columns = {name: np.concatenate(parts) for name, parts in self._columns.items()}
-        host, begin = columns["host"], columns["begin"]
-        parents = parents_of(columns["trace"], columns["id"], columns["parent"])
-        child = np.flatnonzero((parents.row >= 0) & parents.is_sure)
-        child = child[(begin[child] > 0) & (begin[parents.row[child]] > 0)]
-        child = child[columns["marks"][child] & AWAITED == 0]
-        apart = host[child] != host[parents.row[child]]
+        parents, child = _with_parents(columns)
+        apart = columns["host"][child] != columns["host"][parents.row[child]]
         own, child = child[~apart], child[apart]
         parent = parents.row[child]
         answered, outlasts = _answered(columns, parents, parent, child)
-        orders = _orders_of(columns, steps, (parent, child), answered)
+        begun, ended = _orders_of(columns, (parent, child), answered)
         odd = odd_events(columns, parents, own, child[outlasts], shared if len(child) else [])
-        return orders, odd
+        return begun + ended, odd
 
 
 _NEEDED: Final = ("offset", "host", "trace", "id", "parent", "begin", "end", "kind", "marks")
 
 
-def _answered(
-    columns: dict[str, npt.NDArray[Any]], parents: Parents, parent: Rows, child: Rows
-) -> tuple[Mask, Mask]:
+def orders_between(files: Sequence[Columns]) -> tuple[list[Order], list[Order]]:
+    """What spans say whose parent is in another file: when these begin, and when calls end.
+
+    files: of each its spans, where no two files have a host of one number.
+    """
+    if not files:
+        return [], []
+    columns = {name: np.concatenate([one[name] for one in files]) for name in files[0]}
+    number = np.repeat(np.arange(len(files)), [len(one["host"]) for one in files])
+    parents, child = _with_parents(columns)
+    child = child[number[child] != number[parents.row[child]]]
+    parent = parents.row[child]
+    answered, _ = _answered(columns, parents, parent, child)
+    return _orders_of(columns, (parent, child), answered)
+
+
+def _with_parents(columns: Columns) -> tuple[Parents, Rows]:
+    """The parents of spans, and which spans have one that they began after."""
+    begin = columns["begin"]
+    parents = parents_of(columns["trace"], columns["id"], columns["parent"])
+    child = np.flatnonzero((parents.row >= 0) & parents.is_sure)
+    child = child[(begin[child] > 0) & (begin[parents.row[child]] > 0)]
+    return parents, child[columns["marks"][child] & AWAITED == 0]
+
+
+def _answered(columns: Columns, parents: Parents, parent: Rows, child: Rows) -> tuple[Mask, Mask]:
     """Which pairs are a client's call and the only server's span of it, begun before it is over.
 
     Also which would be, if the server's did not last longer than the call.
@@ -117,20 +154,14 @@ def _answered(
 
 
 def _orders_of(
-    columns: dict[str, npt.NDArray[Any]], steps: SpanSteps, pairs: tuple[Rows, Rows], answered: Mask
-) -> list[Order]:
+    columns: Columns, pairs: tuple[Rows, Rows], answered: Mask
+) -> tuple[list[Order], list[Order]]:
     """What the begins of parents and children say, and the ends of parents that were answered."""
-    host, begin, end = (columns[name] for name in ("host", "begin", "end"))
-    parent, child = pairs
-    first, last, ended = begin, begin, end
-    if not steps.is_exact:
-        early, late = steps.begins(host, begin)
-        first, last = begin - early, later(begin, late)
-        ended = later(end, steps.ends(host, begin, end)[1])
-    return [
-        *_orders(host, (first, parent), (last, child)),
-        *_orders(host, (first, child[answered]), (ended, parent[answered])),
-    ]
+    host, parent, child = columns["host"], *pairs
+    called, served = parent[answered], child[answered]
+    begun = _orders(host, (columns["first"], parent), (columns["last"], child))
+    ended = _orders(host, (columns["first"], served), (columns["ended"], called))
+    return [*begun], [*ended]
 
 
 def _orders(

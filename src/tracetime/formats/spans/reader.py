@@ -17,6 +17,7 @@ from tracetime.formats.span_trace import SpanTrace
 from tracetime.formats.spans.batch import Spans
 from tracetime.formats.spans.batches import SpanBatches
 from tracetime.formats.spans.calls import Calls
+from tracetime.formats.spans.calls import Columns as CallColumns
 from tracetime.formats.spans.resources import Host, Resources
 from tracetime.formats.spans.rows import BEGIN, END, EVENT, KINDS, rows_of
 from tracetime.formats.spans.slices import SpanCollector
@@ -63,6 +64,15 @@ class SpansTrace(SpanTrace):
                 (order.sent, _clock(order.before)), (order.received, _clock(order.after))
             )
         return FileClocks(graph, trace_clock, list(range(max(len(resources.hosts), 1))))
+
+    def calls(self) -> CallColumns | None:
+        """Read the file: its spans, for what they say of those of other files; None without any."""
+        # That of the clocks is the reading that learns the steps.
+        _ = self._clocks
+        resources, calls = self._new_resources(), Calls()
+        for spans in self._until_damage(iter(self._batches(resources, Wanted.NOTHING))):
+            calls.add(spans, resources.hosts_of(spans.resource))
+        return calls.columns(self._steps)
 
     @property
     def odd_events(self) -> list[OddEvents]:

@@ -1,0 +1,74 @@
+"""Calls between files of spans: a span whose parent is in another file began after that did.
+
+Services often export their spans to a file each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.formats.spans.calls import Order, orders_between
+from tracetime.formats.spans.reader import SpansTrace
+from tracetime.graph.graph import ClockGraph
+from tracetime.merging.boots import Boots
+from tracetime.merging.files import MergedFile, of_file
+from tracetime.merging.ties import Tie
+
+_REALTIME: Final = BUILTIN_IDS["REALTIME"]
+
+Place = tuple[int, int]
+"""The numbers of a file and of a host in it."""
+
+
+def add_span_calls(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots) -> list[Tie]:
+    """Add what spans of one file say of their parents in another, as orders.
+
+    Raises:
+        TraceError: a file is damaged.
+    """
+    if sum(isinstance(file.trace, SpansTrace) for file in files) < 2:
+        return []
+    places: list[Place] = []
+    columns = []
+    for file in files:
+        if not isinstance(file.trace, SpansTrace):
+            continue
+        with of_file(file.name):
+            found = file.trace.calls()
+        if found is not None:
+            columns.append(found | {"host": found["host"].astype(np.int64) + len(places)})
+            places += ((file.number, host) for host in range(len(file.trace.machines)))
+    begun, ended = orders_between(columns)
+    by_files: dict[frozenset[int], list[Order]] = {}
+    calls: Counter[frozenset[int]] = Counter()
+    for order in begun + ended:
+        pair = frozenset((places[order.before][0], places[order.after][0]))
+        by_files.setdefault(pair, []).append(order)
+    for order in begun:
+        calls[frozenset((places[order.before][0], places[order.after][0]))] += len(order.sent)
+    ties = []
+    for pair, orders in by_files.items():
+        added = _add(graph, boots, orders, places)
+        if len(added):
+            one, other = sorted(pair)
+            said = f"spans whose parent is in the other file ({calls[pair]})"
+            ties.append(Tie(one, other, "messages", calls[pair], said, orders=added))
+    return ties
+
+
+def _add(graph: ClockGraph, boots: Boots, orders: list[Order], places: Sequence[Place]) -> range:
+    """Add orders of two files; return their numbers. Those of one clock say nothing."""
+    first = graph._parts.state.version[1]
+    for order in orders:
+        before, after = (
+            boots.clock(file, ClockId(_REALTIME, machine=host))
+            for file, host in (places[order.before], places[order.after])
+        )
+        if before != after:
+            graph.add_order((order.sent, before), (order.received, after))
+    return range(first, graph._parts.state.version[1])
