@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 from tracetime.errors import UsageError
 from tracetime.sources.cuda import CudaDevices
+from tracetime.sources.network_card import clock_of_card
 from tracetime.sources.opencl import OpenClDevices
 from tracetime.sources.ptp import PtpClocks
 from tracetime.sources.source import Device, Unavailable
@@ -34,6 +35,18 @@ class Devices(Protocol):
         """Close the devices."""
 
 
+def _position(text: str) -> int:
+    """The number of a device that a caller gives."""
+    if _NUMBER.fullmatch(text) is None:
+        raise UsageError(f"{text!r} is no number of a device: the first is 0")
+    return int(text)
+
+
+def _ptp_number(text: str) -> int:
+    """The number of a PTP clock, given as that or by its network interface: `eth0`."""
+    return int(text) if _NUMBER.fullmatch(text) else clock_of_card(text)
+
+
 class DeviceKind(NamedTuple):
     """A kind of devices.
 
@@ -41,25 +54,17 @@ class DeviceKind(NamedTuple):
         word: what callers call all of them.
         mark: what stands between that and a number, where a clock is printed.
         open: opens them; raises SourceError where there is no driver.
+        number: of the device that a caller gives after the mark; raises UsageError or SourceError.
     """
 
     word: str
     mark: str
     open: Callable[[], Devices]
+    number: Callable[[str], int] = _position
 
     def short_name(self, number: int) -> str:
         """What callers may call one of them."""
         return f"{self.word}{self.mark}{number}"
-
-    def number(self, text: str) -> int:
-        """The number that a caller gives.
-
-        Raises:
-            UsageError: it is none.
-        """
-        if _NUMBER.fullmatch(text) is None:
-            raise UsageError(f"{text!r} is no number of a device: as in {self.short_name(0)}")
-        return int(text)
 
 
 # The openers are looked up when they are called: tests replace them.
@@ -67,5 +72,5 @@ KINDS: Final = (
     DeviceKind("vulkan", ":", lambda: VulkanInstance()),
     DeviceKind("opencl", ".", lambda: OpenClDevices()),
     DeviceKind("cuda", ".", lambda: CudaDevices()),
-    DeviceKind("ptp", ".", lambda: PtpClocks()),
+    DeviceKind("ptp", ".", lambda: PtpClocks(), _ptp_number),
 )

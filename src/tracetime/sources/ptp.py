@@ -22,6 +22,7 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import SourceError
 from tracetime.sources import ptp_ioctl as calls
 from tracetime.sources.names import PTP, named
+from tracetime.sources.network_card import cards_of_clock
 from tracetime.sources.posix import CODES
 from tracetime.sources.source import Device, Together, Unavailable
 from tracetime.sources.tick import common_step
@@ -64,17 +65,6 @@ def read_pair() -> Pair:
     return Pair(raw_ns, int(readings[0, 1]) - raw_ns, int(half[0, 1]))
 
 
-def linux_ioctl(fd: int, request: int, data: bytearray) -> object:
-    """ioctl(2), which fills `data`.
-
-    Raises:
-        OSError: the call fails.
-    """
-    from fcntl import ioctl
-
-    return ioctl(fd, request, data, True)
-
-
 class PtpClock(Device):
     """One PTP hardware clock, `dev.tracetime.ptp.N`.
 
@@ -98,9 +88,10 @@ class PtpClock(Device):
         *,
         folder: Path = _FOLDER,
         names: Path = _NAMES,
-        ioctl: calls.Ioctl = linux_ioctl,
+        ioctl: calls.Ioctl = calls.linux_ioctl,
         pair: Callable[[], Pair] = read_pair,
     ) -> None:
+        self._number = number
         self.name = f"{PTP}.{number}"
         self.clock = named(self.name)
         self._path = folder / f"ptp{number}"
@@ -135,7 +126,9 @@ class PtpClock(Device):
             label = self._names.read_text(errors="replace").strip()[:100]
         except OSError:
             label = "a PTP hardware clock"
-        return f"{label}, read by PTP_SYS_OFFSET{_SUFFIXES[self.method]}"
+        cards = cards_of_clock(self._number, self._ioctl)
+        of = f", the clock of {' and '.join(cards)}" if cards else ""
+        return f"{label}{of}, read by PTP_SYS_OFFSET{_SUFFIXES[self.method]}"
 
     def partners(self, clock: ClockId) -> tuple[ClockId, ...]:
         self._own(clock)
@@ -242,7 +235,7 @@ class PtpClocks:
         self,
         folder: Path = _FOLDER,
         names: Path = _NAMES,
-        ioctl: calls.Ioctl = linux_ioctl,
+        ioctl: calls.Ioctl = calls.linux_ioctl,
         pair: Callable[[], Pair] = read_pair,
     ) -> None:
         self.numbered: dict[int, PtpClock] = {}

@@ -27,6 +27,17 @@ _LONGEST_S: Final = 9_000_000_000
 _NS: Final = 1_000_000_000
 
 
+def linux_ioctl(fd: int, request: int, data: bytearray) -> object:
+    """ioctl(2), which fills `data`.
+
+    Raises:
+        OSError: the call fails.
+    """
+    from fcntl import ioctl
+
+    return ioctl(fd, request, data, True)
+
+
 class Bracket(NamedTuple):
     """The device's clock, and REALTIME before and after it was read; ns each."""
 
