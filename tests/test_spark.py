@@ -1,4 +1,4 @@
-"""Spark converts a table by `mapInArrow`."""
+"""Spark converts a table by `mapInArrow`, and reads the data set of a fleet."""
 
 import os
 import shutil
@@ -6,8 +6,11 @@ import sys
 
 import pyarrow as pa
 import pytest
+from fleets import drifting_trace, rows
 
 import tracetime as tt
+from tracetime.fleet.options import Options
+from tracetime.fleet.part import convert_one
 
 sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
 types = pytest.importorskip("pyspark.sql.pandas.types", reason="pyspark is not installed")
@@ -53,3 +56,17 @@ def test_a_table_of_spark_is_converted_as_one_of_pyarrow(spark):
     )
     expected = tt.convert_table(table, graph, columns, **how).to_pylist()
     assert converted.orderBy("row").toArrow().to_pylist() == expected
+
+
+def test_a_data_set_is_read_as_one_table(spark, tmp_path):
+    traces = [tmp_path / "0.pftrace", tmp_path / "1.pftrace"]
+    for path, ppm in zip(traces, (5, 9), strict=True):
+        path.write_bytes(drifting_trace(ppm, "A55"))
+    for options in (Options("events", "tube", names=True), Options("findings")):
+        for path in traces:
+            assert convert_one(str(path), str(tmp_path / "out"), options).error is None
+        for table in options.tables:
+            found = spark.read.parquet(str(tmp_path / "out" / table)).collect()
+            for name, part in rows(tmp_path / "out", table).items():
+                read = [row.asDict() for row in found if row.trace == name]
+                assert [{**row, "trace": name} for row in part.to_pylist()] == read

@@ -1,5 +1,6 @@
 """A data set of many traces: its parts, its readers, and what a second run does."""
 
+import codecs
 import errno
 import os
 import shutil
@@ -373,7 +374,10 @@ def test_paths_patterns_directories_and_lists_name_traces_each_once(tmp_path, mo
     assert found(traces / "[x].pftrace") == ["[x].pftrace"]
     (tmp_path / "list.txt").write_text(f"# mine\n\n{traces}/002.pftrace\n{traces}/sub\n")
     assert found(f"@{tmp_path}/list.txt", traces / "002.pftrace") == ["002.pftrace", "deep.pftrace"]
-    assert found(tmp_path, leave_out=traces) == ["list.txt"]
+    (traces / "events").mkdir()
+    (traces / "events" / "part.parquet").touch()
+    (traces / "events" / "mine.pftrace").touch()
+    assert found(traces, leave_out=traces) == [*every[:4], "mine.pftrace", "deep.pftrace"]
     monkeypatch.chdir(traces)
     assert found("000.pftrace", traces / "000.pftrace") == ["000.pftrace"]
 
@@ -385,11 +389,68 @@ def test_what_names_no_file_is_an_error(tmp_path):
             found(uri)
 
 
+def test_a_list_may_come_from_elsewhere(tmp_path, monkeypatch):
+    """With the byte order mark and the line ends of Windows; without a trace it is an error."""
+    traces = write_fleet(tmp_path / "traces", 2)
+    place = tmp_path / "list.txt"
+    place.write_bytes(
+        codecs.BOM_UTF8 + b"000.pftrace\r\n# more\r\n\r\n./000.pftrace\r\n001.pftrace"
+    )
+    monkeypatch.chdir(traces)
+    assert found(f"@{place}") == ["000.pftrace", "001.pftrace"]
+    place.write_bytes(b"# none yet\n\n")
+    with pytest.raises(tt.UsageError, match=r"list.txt' lists no trace"):
+        found(f"@{place}")
+
+
+def test_a_directory_that_cannot_be_listed_is_not_passed_over(tmp_path, out, monkeypatch):
+    traces = write_fleet(tmp_path / "traces", 1)
+    shut = traces / "shut"
+    shut.mkdir()
+    scandir = os.scandir
+
+    def refuse(path):
+        if path == str(shut):
+            raise PermissionError(errno.EACCES, "Permission denied", str(shut))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert found(traces) == ["000.pftrace", "shut"]
+    summary = fleet.convert(traces, out, **FAST)
+    assert (summary.converted, [uri for uri, _ in summary.errors]) == (1, [str(shut)])
+
+
 def test_the_data_set_is_no_trace_of_its_own(traces, monkeypatch):
     monkeypatch.chdir(traces)
-    fleet.convert(".", "fleet", **FAST)
-    summary = fleet.convert(".", "fleet", **FAST)
-    assert (summary.traces, summary.unchanged) == (6, 6)
+    for out in ("fleet", "."):
+        fleet.convert(".", out, **FAST)
+        summary = fleet.convert(".", out, **FAST)
+        assert (summary.traces, summary.unchanged) == (6, 6)
+        shutil.rmtree("fleet", ignore_errors=True)
+
+
+def test_a_url_of_files_is_a_path(traces, out):
+    """So that parts are renamed, and a trace is one, however it is named."""
+    assert fleet.convert(f"file://{traces}", f"file://{out}", **FAST).converted == 6
+    assert fleet.convert(traces, out, **FAST).unchanged == 6
+    assert_complete(out, traces)
+
+
+def test_a_damaged_record_is_made_again(traces, out):
+    fleet.convert(traces, out, **FAST)
+    for place, junk in zip(sorted(out.glob("log/events/*")), (b"", b"[]", b"{"), strict=False):
+        place.write_bytes(junk)
+    summary = fleet.convert(traces, out, **FAST)
+    assert (summary.converted, summary.unchanged) == (3, 3)
+    assert_complete(out, traces)
+
+
+@pytest.mark.parametrize("junk", [b"", b"[1]", b'{"a'])
+def test_damaged_options_of_a_data_set_are_an_error(traces, out, junk):
+    fleet.convert(traces, out, **FAST)
+    (out / "log" / "events.json").write_bytes(junk)
+    with pytest.raises(tt.UsageError, match=r"log/events.json of the data set is damaged"):
+        fleet.convert(traces, out, **FAST)
 
 
 def test_a_name_that_is_no_utf8_is_a_name(tmp_path, out):

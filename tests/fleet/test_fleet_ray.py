@@ -6,7 +6,7 @@ import sys
 import pyarrow as pa
 import pytest
 from fleet_faults import die_if_told, die_once, fail, take, wait
-from fleets import assert_complete, parts, write_fleet
+from fleets import assert_complete, parts, quick_workers, write_fleet
 
 import tracetime as tt
 from tracetime import fleet
@@ -21,15 +21,16 @@ S = 1_000_000_000
 @pytest.fixture(scope="module")
 def cluster():
     """A cluster that this process is connected to; all functions use it."""
-    ray.init(
-        "local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        object_store_memory=100 * MB,
-    )
-    yield ray
-    ray.shutdown()
+    with quick_workers():
+        ray.init(
+            "local",
+            num_cpus=2,
+            include_dashboard=False,
+            log_to_driver=False,
+            object_store_memory=100 * MB,
+        )
+        yield ray
+        ray.shutdown()
 
 
 def died(uri):

@@ -9,7 +9,15 @@ import time
 from pathlib import Path
 
 import pytest
-from fleets import all_ended, assert_complete, descendants_of, wait_for_work, write_fleet
+from fleets import (
+    NICENESS,
+    all_ended,
+    assert_complete,
+    descendants_of,
+    quick_workers,
+    wait_for_work,
+    write_fleet,
+)
 
 pytest_plugins = ["cli"]
 
@@ -24,9 +32,10 @@ TRACES = 60
 @pytest.fixture(scope="module")
 def cluster():
     """The address of a cluster that exists."""
-    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-    yield ray.get_runtime_context().gcs_address
-    ray.shutdown()
+    with quick_workers():
+        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+        yield ray.get_runtime_context().gcs_address
+        ray.shutdown()
 
 
 @pytest.fixture
@@ -84,12 +93,17 @@ def test_after_the_whole_run_was_killed_another_goes_on(cluster, spawn, traces, 
     assert_complete(out, traces, rejected(traces))
 
 
-def test_a_local_cluster_ends_with_a_run_that_is_killed_and_a_pool_goes_on(spawn, traces, tmp_path):
+def test_a_local_cluster_ends_with_a_run_that_is_killed_and_a_pool_goes_on(
+    spawn, traces, tmp_path, monkeypatch
+):
     out = tmp_path / "out"
+    monkeypatch.delenv(NICENESS, raising=False)
     with start(spawn, traces, out, "--address", "local") as child:
         wait_for_work(out, random.Random(3), 4)
         busy = workers_of(child.pid)
         raylets = [one for one in descendants_of(child.pid) if b"/raylet" in command_of(one)]
+        # Its workers have the priority of any other process of ours.
+        assert {os.getpriority(os.PRIO_PROCESS, one) for one in busy} <= {os.nice(0)}
         child.kill()
         child.wait()
     assert raylets and all_ended(raylets + busy)

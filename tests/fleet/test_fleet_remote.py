@@ -122,6 +122,34 @@ def test_patterns_directories_and_single_objects_are_named_alike(bucket, tmp_pat
         assert all(source.stamp and source.size for source in found)
 
 
+def test_a_data_set_in_a_bucket_is_no_trace_of_its_own(here, bucket, tmp_path):
+    fs, name = bucket
+    upload(bucket, write_fleet(tmp_path / "traces", 2))
+    fs.pipe_file(f"{name}/.hidden/trace", b"junk")
+    for _ in range(2):
+        assert fleet.convert(f"s3://{name}", f"s3://{name}/fleet").traces == 2
+    # In the same place, too.
+    for _ in range(2):
+        assert fleet.convert(f"s3://{name}/traces", f"s3://{name}/traces").traces == 2
+
+
+def test_an_object_may_have_the_name_of_a_pattern(bucket):
+    fs, name = bucket
+    fs.pipe_file(f"{name}/[x]?.pftrace", small_trace(1))
+    (source,) = find_sources([f"s3://{name}/[x]?.pftrace"])
+    assert source.uri == f"s3://{name}/[x]?.pftrace"
+
+
+def test_a_bucket_that_cannot_be_written_is_an_error(here, bucket, tmp_path, monkeypatch):
+    traces = write_fleet(tmp_path / "traces", 1)
+    with pytest.raises(tt.UsageError, match=r"cannot write 's3://no-such/x': The specified bucket"):
+        fleet.convert(traces, "s3://no-such/x")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    s3fs.S3FileSystem.clear_instance_cache()
+    with pytest.raises(tt.UsageError, match=r"cannot read 's3://any/x': Could not connect"):
+        fleet.convert(traces, "s3://any/x")
+
+
 def test_what_is_not_there_is_an_error(here, bucket, tmp_path):
     name = bucket[1]
     with pytest.raises(tt.UsageError, match="there is no file in"):

@@ -1,6 +1,7 @@
 """What a data set says of the clocks of its traces: quantiles, outliers, and what got worse."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from fleets import FAST, drifting_trace, machine, parts, write_fleet
 import tracetime as tt
 from tracetime import fleet
 from tracetime.fleet import summary_queries
+from tracetime.fleet.comparison import compare
+from tracetime.fleet.figures import DataSetSummary, ModelFigures, PairFigures, Spread
 from tracetime.fleet.summary_html import page
-from tracetime.fleet.summary_text import common_folder, ppm, verdict
+from tracetime.fleet.summary_text import common_folder, ppm, verdict, what_is_worse, worst_bar
 
 NAME = str(tt.ClockId(NIC))
 DRIFTS = [10, 11, 12, 13, 14, 15, 16, 17, 18, 90]
@@ -161,6 +164,86 @@ def test_a_finding_that_no_trace_of_the_model_had_is_worse(tmp_path, before):
     assert (found.models, found.only_here) == (1, ["new"])
 
 
+def test_a_finding_of_many_more_traces_is_worse_and_of_a_few_more_is_not(tmp_path):
+    stepped, calm = drifting_trace(12, "A55", fault=steps(S)), drifting_trace(12, "A55")
+    before = data_set(tmp_path / "before", [stepped, *[calm] * 10])
+    found = worse(tmp_path, before, [*[stepped] * 2, *[calm] * 10]).worse
+    assert not [one for one in found if one.measure in ("finding", "jumping")]
+    shutil.rmtree(tmp_path / "after")
+    found = worse(tmp_path, before, [*[stepped] * 4, *[calm] * 7]).worse
+    by_measure = {one.measure: one for one in found}
+    assert by_measure.keys() >= {"finding", "jumping"}
+    assert what_is_worse(by_measure["finding"]) == "more often: clock-stepped"
+    assert (by_measure["finding"].before, by_measure["finding"].after) == (1, 4)
+    jumping = by_measure["jumping"]
+    assert (jumping.before, jumping.after, jumping.clock) == (1, 4, NAME)
+    assert what_is_worse(jumping) == f"jumps of {NAME} − BOOTTIME"
+
+
+def test_a_model_without_a_trace_any_more_is_worse(tmp_path, before):
+    found = worse(tmp_path, before, [drifting_trace(12, "A78")])
+    (one,) = found.worse
+    assert (one.measure, one.model, one.before, one.after) == ("traces", "A55", 3, 0)
+    assert what_is_worse(one) == "no trace of the model"
+    assert (found.models, found.only_here) == (0, ["A78"])
+
+
+def summed(pair):
+    """The figures of a data set of ten traces of one model, with one pair."""
+    model = ModelFigures("A55", 10, 0, 0)
+    return DataSetSummary("there", 10, 0, [model], [pair], [], [], 0)
+
+
+PAIR = PairFigures(
+    "A55",
+    "BOOTTIME",
+    NAME,
+    traces=10,
+    drift_ppm=Spread(0, 0, 1, 2, 3),
+    wander_ppm=Spread(0, 1, 1, 2, 9),
+    worst_bar_ns=Spread(1e3, 1e3, 2e3, 3e3, 3e3),
+    worst_trace="a",
+    open_bars=0,
+    jumps=0,
+    jumping=0,
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({}, {"open_bars": 1}, [("open_bars", 0, 1)]),
+        ({}, {"open_bars": 10, "worst_bar_ns": None}, [("open_bars", 0, 10)]),
+        ({"open_bars": 1}, {"open_bars": 1}, []),
+        ({"open_bars": 4}, {"open_bars": 5}, []),
+        ({"open_bars": 4}, {"open_bars": 6}, [("open_bars", 4, 6)]),
+        ({}, {"wander_ppm": Spread(0, 1, 1, 3, 9)}, [("wander_ppm", 2, 3)]),
+        ({}, {"wander_ppm": Spread(0, 1, 1, 2.9, 99)}, []),
+        ({"jumping": 1}, {"jumping": 2}, [("jumping", 1, 2)]),
+        ({"jumping": 8}, {"jumping": 10}, []),
+    ],
+)
+def test_what_is_worse_of_a_pair(before, after, expected):
+    there, here = (summed(replace(PAIR, **changed)) for changed in (before, after))
+    found = compare(here, there).worse
+    assert [(one.measure, one.before, one.after) for one in found] == expected
+
+
+def test_bars_that_are_open_are_told():
+    assert worst_bar(PAIR) == "± 2 us, most 3 us"
+    assert worst_bar(replace(PAIR, open_bars=2)) == "± 2 us, most 3 us, 2 open"
+    assert worst_bar(replace(PAIR, open_bars=10, worst_bar_ns=None)) == "10 open"
+    assert "2 open" in page(summed(replace(PAIR, open_bars=2)))
+
+
+def test_models_that_only_one_data_set_has_are_told_where_nothing_is_worse(tmp_path, before):
+    content = [drifting_trace(12, "A55"), drifting_trace(12, "A78")]
+    after = data_set(tmp_path / "after", content)
+    text = page(fleet.summary(after, against=before))
+    assert "Nothing, of 1 model that both have." in text
+    assert "only this data set has them: A78" in text
+
+
 # What cannot be summed up
 
 
@@ -172,6 +255,12 @@ def test_what_is_no_data_set_of_the_doctor_is_an_error(tmp_path):
     fleet.convert(traces, tmp_path / "out", **FAST)
     with pytest.raises(tt.UsageError, match="has no table clocks: tracetime fleet doctor makes it"):
         fleet.summary(tmp_path / "out")
+
+
+def test_a_data_set_whose_traces_were_all_rejected_says_so(tmp_path):
+    out = data_set(tmp_path, [b"junk", b"rubbish"])
+    with pytest.raises(tt.UsageError, match=r"all traces of .* rejected, 2: .*rejected/findings"):
+        fleet.summary(out)
 
 
 def test_a_damaged_part_is_an_error(tmp_path):

@@ -6,12 +6,22 @@ import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 from building import BOOTTIME, MONOTONIC, event, packet, pb, snapshot, trace
 from faults import NIC, Model, drifting
 
 import tracetime as tt
 
 FAST = {"workers": 1}
+NICENESS = "RAY_worker_niceness"
+
+
+@contextlib.contextmanager
+def quick_workers():
+    """Workers of Ray that do not wait for whatever else this machine does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(NICENESS, "0")
+        yield
 
 
 def small_trace(n):

@@ -145,25 +145,35 @@ _SUMMARY: Final = record(
                     "worse": listed(
                         "What is worse.",
                         record(
-                            "A measure of a pair, or a finding that is new.",
+                            "A measure of a pair, a finding, or a model.",
                             {
                                 "model": _MODEL,
                                 "measure": one_of(
                                     "What is worse: worst_bar_ns, the widest bar of all traces; "
                                     "drift_ppm, the greater distance from 0 of its 5 and 95 %; "
-                                    "finding, one that no trace of the model had.",
-                                    ("worst_bar_ns", "drift_ppm", "finding"),
+                                    "wander_ppm, its 95 %; open_bars, how many are open to one "
+                                    "side; jumping, the traces with jumps; finding, the traces "
+                                    "that have it; traces, of a model that has none any more.",
+                                    (
+                                        "worst_bar_ns",
+                                        "drift_ppm",
+                                        "wander_ppm",
+                                        "open_bars",
+                                        "jumping",
+                                        "finding",
+                                        "traces",
+                                    ),
                                 ),
-                                "reference": or_null(text("Of the pair; null of a finding.")),
-                                "clock": or_null(text("Of the pair; null of a finding.")),
+                                "reference": or_null(text("Of the pair; null of what has none.")),
+                                "clock": or_null(text("Of the pair; null of what has none.")),
                                 "code": or_null(
                                     shared("finding_code", "The kind of the finding; else null.")
                                 ),
-                                "before": number(
-                                    "The measure there; of a finding the traces that have it."
-                                ),
+                                "before": number("The measure there."),
                                 "after": number("The same here."),
-                                "trace": or_null(text("A trace that shows it; null for drift.")),
+                                "trace": or_null(
+                                    text("A trace that shows it, of a bar or a finding; else null.")
+                                ),
                             },
                         ),
                     ),

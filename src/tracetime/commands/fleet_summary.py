@@ -31,7 +31,8 @@ _MOST_MODELS, _MOST_PAIRS = 5, 10
 @click.option(
     "--against",
     metavar="DATASET",
-    help="List what is worse than in this data set: bars, drift, and findings that are new.",
+    help="List what is worse than in this data set: bars, rates, jumps, findings, models that are "
+    "gone.",
 )
 @click.option(
     "--fail-on",
@@ -152,7 +153,7 @@ def _print_pairs(screen: Console, summary: DataSetSummary) -> None:
                 f"{one.traces:,}",
                 spread("drift_ppm", one.drift_ppm),
                 spread("wander_ppm", one.wander_ppm),
-                worst_bar(one.worst_bar_ns),
+                worst_bar(one),
                 f"{one.jumps:,}",
             )
             for one in summary.pairs
@@ -183,3 +184,5 @@ def _print_outliers(screen: Console, summary: DataSetSummary, folder: str) -> No
         columns = ("trace", "model", "measure", ">here", ">median")
         title = "Outliers: far from most traces of the model"
         print_table(screen, title, columns, rows, most=_MOST_LINES)
+    if summary.outliers_left_out:
+        echo(f"and {summary.outliers_left_out:,} outliers that are not as far")

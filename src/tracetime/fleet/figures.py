@@ -119,11 +119,13 @@ class Worse:
 
     Attributes:
         model: of the machines.
-        measure: worst_bar_ns, drift_ppm (the greater distance from 0 of its 5 and 95 %), finding.
-        reference, clock: the pair; None for a finding.
-        code: of a finding that none of the other traces of the model has; else None.
-        before, after: the measure there and here; of a finding, how many traces have it.
-        trace: one that shows it; None for drift.
+        measure: worst_bar_ns, drift_ppm (the greater distance from 0 of its 5 and 95 %), wander_ppm
+            (95 %), open_bars (how many), jumping (traces with jumps), finding (traces that have
+            it), traces (of a model that has none any more).
+        reference, clock: the pair; None of a finding and of a model.
+        code: of a finding; else None.
+        before, after: the measure there and here.
+        trace: one that shows it, of a bar or a finding; else None.
     """
 
     model: str
@@ -143,7 +145,7 @@ class Comparison:
     Attributes:
         against: the other, as it was named.
         worse: what is worse here.
-        models: how many models both have: others are not compared.
+        models: how many models both have: the clocks of others are not compared.
         only_here: the models that the other does not have.
     """
 

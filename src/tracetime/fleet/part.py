@@ -108,7 +108,11 @@ def _part(source: Source, path: Path, folder: Path, store: Store, options: Optio
     log = f"{log_of(options.table)}/{key}.json"
     for _, found in store.read([log]):
         known = Record.from_json(found)
-        if known.part == name and all(store.has(f"{one}/{name}") for one in options.tables):
+        if (
+            known is not None
+            and known.part == name
+            and all(store.has(f"{one}/{name}") for one in options.tables)
+        ):
             return replace(known, stamp=source.stamp, unchanged=True)
     reading = {one.name: getattr(options.reading, one.name) for one in fields(options.reading)}
     with open_trace(path, **reading) as trace:

@@ -120,6 +120,8 @@ def _connected(ray: Any, address: str, workers: int | None, memory: int) -> Iter
     if address == LOCAL:
         # A person is asked before a program of theirs reports to others.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # With 15, which is Ray's own, they would wait for whatever else this machine does.
+        os.environ.setdefault("RAY_worker_niceness", "0")
         own = {"num_cpus": workers, "object_store_memory": _OBJECTS, "include_dashboard": False}
         own["_memory"] = (workers or 1) * memory
     else:

@@ -59,20 +59,13 @@ class Record:
         return _json({"schema": _SCHEMA, "version": __version__, **asdict(self)})
 
     @classmethod
-    def from_json(cls, content: bytes) -> Self:
-        """Return the record that `to_json` wrote.
-
-        Raises:
-            UsageError: it is none.
-        """
+    def from_json(cls, content: bytes) -> Self | None:
+        """Return the record that `to_json` wrote; None of other bytes: the trace is done again."""
         try:
             found = json.loads(content)
             return cls(**{one.name: found[one.name] for one in fields(cls)})
-        except (ValueError, KeyError, TypeError) as error:
-            raise UsageError(
-                f"a log of the data set is damaged ({error!r}): remove it, and the trace is "
-                "converted again"
-            ) from error
+        except (ValueError, KeyError, TypeError):
+            return None
 
 
 def part_name(key: str, content: str) -> str:
@@ -111,12 +104,19 @@ def check_options(store: Store, options: Options) -> None:
     """Let all parts of a table have been made with these options, so that they have one schema.
 
     Raises:
-        UsageError: there are parts of other options, or other files.
+        UsageError: there are parts of other options, or other files; the file of the options is
+            damaged.
     """
     header = header_of(options.table)
     mine = {"schema": _SCHEMA, **json.loads(_json(options.to_dict()))}
     for _, content in store.read([header]):
-        found = json.loads(content)
+        try:
+            found = dict(json.loads(content))
+        except (ValueError, TypeError) as error:
+            raise UsageError(
+                f"{header} of the data set is damaged, so that nobody knows the options of its "
+                "parts; choose another directory (-o)"
+            ) from error
         if found != mine:
             raise UsageError(f"{_difference(found, mine)}; choose another directory (-o)")
         return

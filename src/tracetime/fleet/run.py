@@ -22,7 +22,7 @@ from tracetime.fleet.records import (
     put_json,
     rejected_of,
 )
-from tracetime.fleet.sources import Source, find_sources, is_remote, source_of
+from tracetime.fleet.sources import Source, find_sources, is_remote, path_or_url, source_of
 from tracetime.fleet.store import Store, open_store
 
 Engine = Callable[
@@ -126,6 +126,7 @@ def run(
     """
     started = time.perf_counter()
     summary = FleetSummary(out)
+    out = path_or_url(out)
     if not is_remote(out):
         out = os.path.realpath(out)
     sources = list(find_sources(uris, out))
@@ -205,7 +206,8 @@ def _records(store: Store, folder: str, keys: Iterable[str]) -> Iterator[tuple[s
     there = {name.partition(".")[0] for name in store.names(folder)}
     names = {f"{folder}/{key}.json": key for key in keys if key in there}
     for name, content in store.read(names):
-        yield names[name], Record.from_json(content)
+        if (record := Record.from_json(content)) is not None:
+            yield names[name], record
 
 
 def _settle(record: Record, store: Store, options: Options, plan: _Plan) -> None:

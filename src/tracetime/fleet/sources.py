@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from tracetime.atomic_file import open_to_read
 from tracetime.errors import UsageError
 from tracetime.formats.archive import split_member
 
 _LIST: Final = "@"
+_FILE: Final = "file://"
+_OF_DATA_SET: Final = re.compile(
+    r"(events|slices|findings|clocks)/[^/]*\.parquet"
+    r"|(log|rejected)/(events|slices|findings)(/[^/]*)?\.json|\.work/.*",
+    re.DOTALL,
+)
+"""The files of a data set, by their names in it: no traces."""
+
 _VERSIONS: Final = ("ETag", "etag", "md5Hash", "md5", "generation", "content_md5")
 _TIMES: Final = ("LastModified", "last_modified", "mtime", "updated", "created")
 """By which file systems of fsspec tell versions of a file apart."""
@@ -32,6 +42,11 @@ class Source(NamedTuple):
     uri: str
     stamp: str = ""
     size: int = 0
+
+
+def path_or_url(name: str) -> str:
+    """A URL of this machine's files as a path: what is at a path is renamed, not copied."""
+    return name.removeprefix(_FILE)
 
 
 def is_remote(uri: str) -> bool:
@@ -60,32 +75,36 @@ def filesystem(uri: str) -> tuple[Any, str]:
 def find_sources(uris: Iterable[str], leave_out: str = "") -> Iterator[Source]:
     """Yield the traces that are named, each once.
 
-    Of a directory these are all files below it that do not begin with a dot; a file that cannot be
-    read is yielded, too.
+    Of a directory these are all files below it that do not begin with a dot; a file or a directory
+    that cannot be read is yielded, too.
 
     Args:
         uris: paths, patterns of paths, directories, URLs of these, or `@` and the path of a file
             with one of these on each line; empty lines and those that begin with # are passed over.
-        leave_out: a directory whose files are none.
+        leave_out: a data set, as `path_or_url` names it, whose tables and records are none.
 
     Raises:
-        UsageError: a pattern or a directory without files; a list that cannot be read.
+        UsageError: a pattern, a directory or a list without files; a list that cannot be read.
     """
     known = set()
     for uri in uris:
-        for named in _listed(uri) if uri.startswith(_LIST) else (uri,):
-            for source in _remote(named) if is_remote(named) else _local(named, leave_out):
+        for listed in _listed(uri) if uri.startswith(_LIST) else (uri,):
+            named = path_or_url(listed)
+            find = _remote if is_remote(named) else _local
+            for source in find(named, leave_out):
                 if source.uri not in known:
                     known.add(source.uri)
                     yield source
 
 
-def _listed(uri: str) -> Iterator[str]:
+def _listed(uri: str) -> list[str]:
     with open_to_read(uri.removeprefix(_LIST)) as file:
-        for line in file:
-            text = os.fsdecode(line).strip()
-            if text and not text.startswith("#"):
-                yield text
+        lines = file.read().removeprefix(codecs.BOM_UTF8).splitlines()
+    texts = [os.fsdecode(line).strip() for line in lines]
+    found = [text for text in texts if text and not text.startswith("#")]
+    if not found:
+        raise UsageError(f"{uri.removeprefix(_LIST)!r} lists no trace: write one on each line")
+    return found
 
 
 def _local(path: str, leave_out: str) -> Iterator[Source]:
@@ -96,46 +115,67 @@ def _local(path: str, leave_out: str) -> Iterator[Source]:
         found = sorted(name for name in every if Path(name).is_file())
     else:
         found = [path]
-    if leave_out:
-        found = [name for name in found if Path(leave_out) not in Path(name).resolve().parents]
+    if leave_out and not is_remote(leave_out):
+        found = [name for name in found if not _is_of(os.path.realpath(name), leave_out)]
     if not found:
         raise UsageError(f"there is no file in {path!r}: name traces, or a directory of traces")
     yield from map(source_of, found)
 
 
+def _is_of(uri: str, data_set: str) -> bool:
+    """Whether a file is a part or a record of a data set."""
+    root = f"{data_set.rstrip('/')}/"
+    return uri.startswith(root) and bool(_OF_DATA_SET.fullmatch(uri.removeprefix(root)))
+
+
 def _files_below(path: str) -> Iterator[str]:
-    for folder, folders, files in os.walk(path):
+    shut: list[str] = []
+    for folder, folders, files in os.walk(path, onerror=lambda error: shut.append(error.filename)):
         folders[:] = sorted(name for name in folders if name[0] != ".")
         yield from (str(Path(folder, name)) for name in sorted(files) if name[0] != ".")
+    yield from shut
 
 
-def _remote(uri: str) -> Iterator[Source]:
+def _remote(uri: str, leave_out: str) -> Iterator[Source]:
     fs, path = filesystem(uri)
-    with _refused(uri):
-        if glob.has_magic(path):
+    with reached(uri, "read"):
+        if glob.has_magic(path) and not fs.isfile(path):
             found = fs.glob(path, detail=True)
         elif fs.isdir(path):
-            found = fs.find(path, detail=True)
+            below = fs.find(path, detail=True)
+            found = {name: below[name] for name in below if not _is_hidden(name, path)}
         else:
             found = None
     if found is None:
         yield source_of(uri)
         return
-    files = {name: info for name, info in found.items() if info["type"] == "file"}
+    files = {
+        fs.unstrip_protocol(name): info for name, info in found.items() if info["type"] == "file"
+    }
+    if is_remote(leave_out):
+        other, root = filesystem(leave_out)
+        data_set = other.unstrip_protocol(root)
+        files = {name: files[name] for name in files if not _is_of(name, data_set)}
     if not files:
         raise UsageError(f"there is no file in {uri!r}: name traces, or a directory of traces")
     for name in sorted(files):
-        yield Source(fs.unstrip_protocol(name), *_of_info(files[name]))
+        yield Source(name, *_of_info(files[name]))
+
+
+def _is_hidden(name: str, folder: str) -> bool:
+    """Whether a file, or a directory in which it is, begins with a dot."""
+    return "/." in name.removeprefix(folder.rstrip("/"))
 
 
 @contextlib.contextmanager
-def _refused(uri: str) -> Iterator[None]:
+def reached(uri: str, verb: Literal["read", "write"]) -> Iterator[None]:
+    """Raise what a file system raises as a `UsageError`."""
     try:
         yield
     except UsageError:
         raise
     except Exception as error:  # Each file system has errors of its own.
-        raise UsageError(f"cannot read {uri!r}: {error or type(error).__name__}") from error
+        raise UsageError(f"cannot {verb} {uri!r}: {error or type(error).__name__}") from error
 
 
 def file_of(path: str) -> str:
@@ -181,6 +221,6 @@ def fetched(uri: str, folder: Path) -> Iterator[Path]:
         return
     fs, path = filesystem(uri)
     copy = folder / "trace"
-    with _refused(uri):
+    with reached(uri, "read"):
         fs.get_file(path, str(copy))
     yield copy

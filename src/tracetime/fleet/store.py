@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from tracetime.errors import UsageError
-from tracetime.fleet.sources import filesystem, is_remote
+from tracetime.fleet.sources import filesystem, is_remote, reached
 
 _WORK: Final = ".work"
 """Of a directory: where files are until they are whole. No reader of tables looks there."""
@@ -142,15 +142,17 @@ class RemoteStore:
     """A `Store` at a URL of fsspec."""
 
     def __init__(self, url: str) -> None:
+        self._url = url
         self._fs, root = filesystem(url)
         self._root = root.rstrip("/")
 
     def names(self, folder: str) -> list[str]:
-        self._fs.invalidate_cache()
-        try:
-            found = self._fs.ls(f"{self._root}/{folder}", detail=True)
-        except FileNotFoundError:
-            return []
+        with reached(self._url, "read"):
+            self._fs.invalidate_cache()
+            try:
+                found = self._fs.ls(f"{self._root}/{folder}", detail=True)
+            except FileNotFoundError:
+                return []
         names: list[str] = [info["name"] for info in found if info["type"] == "file"]
         return [name.rpartition("/")[2] for name in names]
 
@@ -159,23 +161,27 @@ class RemoteStore:
         every = list(paths)
         for start in range(0, len(every), _AT_ONCE):
             some = every[start : start + _AT_ONCE]
-            # Of a range s3fs does not first ask for the size, and for a directory of the name.
-            found = self._fs.cat_ranges(some, 0, None, on_error="return")
+            with reached(self._url, "read"):
+                # Of a range s3fs does not first ask for the size, and for a directory of the name.
+                found = self._fs.cat_ranges(some, 0, None, on_error="return")
+                for content in found:
+                    if not isinstance(content, (bytes, FileNotFoundError)):
+                        raise content
             for path, content in zip(some, found, strict=True):
                 if isinstance(content, bytes):
                     yield paths[path], content
-                elif not isinstance(content, FileNotFoundError):
-                    raise content
 
     def has(self, name: str) -> bool:
-        self._fs.invalidate_cache()
-        return bool(self._fs.isfile(f"{self._root}/{name}"))
+        with reached(self._url, "read"):
+            self._fs.invalidate_cache()
+            return bool(self._fs.isfile(f"{self._root}/{name}"))
 
     def put(self, path: Path, name: str) -> None:
-        self._fs.put_file(str(path), f"{self._root}/{name}")
+        with reached(self._url, "write"):
+            self._fs.put_file(str(path), f"{self._root}/{name}")
 
     def remove(self, name: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with reached(self._url, "write"), contextlib.suppress(FileNotFoundError):
             self._fs.rm_file(f"{self._root}/{name}")
 
     @contextlib.contextmanager

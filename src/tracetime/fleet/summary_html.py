@@ -117,10 +117,7 @@ def _worse(summary: DataSetSummary, folder: str) -> Html | None:
     found = summary.comparison
     if found is None:
         return None
-    other = printable(found.against)
-    title = f"Worse than in {other}"
-    if not found.worse:
-        return empty(title, f"Nothing, of {count(found.models, 'model')} that both have.")
+    title = f"Worse than in {printable(found.against)}"
     rows: list[list[object]] = [
         [
             printable(one.model),
@@ -131,14 +128,12 @@ def _worse(summary: DataSetSummary, folder: str) -> Html | None:
         ]
         for one in found.worse
     ]
+    caption = "of the models that the other data set has"
     only = ", ".join(map(printable, found.only_here))
     return join(
-        _section(
-            title,
-            "bars, drift and findings of the models that both have",
-            ["model", "what", ">there", ">here", "trace"],
-            rows,
-        ),
+        _section(title, caption, ["model", "what", ">there", ">here", "trace"], rows)
+        if rows
+        else empty(title, f"Nothing, of {count(found.models, 'model')} that both have."),
         tag("p", f"Not compared, since only this data set has them: {only}.", class_="hint")
         if only
         else None,
@@ -204,7 +199,10 @@ def _pairs(summary: DataSetSummary, folder: str) -> Html:
                 -math.inf if one.drift_ppm is None else one.drift_ppm.median,
             ),
             Cell(spread("wander_ppm", one.wander_ppm), one.wander_ppm.most),
-            Cell(join(worst_bar(bar), bars.picture(bar)), -1.0 if bar is None else bar.most),
+            Cell(
+                join(worst_bar(one), bars.picture(bar)),
+                math.inf if one.open_bars else -1.0 if bar is None else bar.most,
+            ),
             Cell(f"{one.jumps:,} in {one.jumping:,}" if one.jumps else "-", float(one.jumping)),
             _trace(one.worst_trace, folder),
         ]

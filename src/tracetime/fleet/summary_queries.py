@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,7 +33,7 @@ from tracetime.fleet.figures import (
 )
 from tracetime.fleet.options import CLOCKS
 from tracetime.fleet.records import rejected_of
-from tracetime.fleet.sources import filesystem, is_remote
+from tracetime.fleet.sources import filesystem, is_remote, path_or_url
 from tracetime.fleet.store import Store, open_store
 from tracetime.sql.tables import FINDINGS
 
@@ -61,14 +62,13 @@ def summary_of(
     here = _figures(os.fspath(dataset))
     if against is None:
         return here
-    from dataclasses import replace
-
     return replace(here, comparison=compare(here, _figures(os.fspath(against))))
 
 
-def _figures(dataset: str) -> DataSetSummary:
+def _figures(named: str) -> DataSetSummary:
     import duckdb
 
+    dataset = path_or_url(named)
     if not is_remote(dataset) and not Path(dataset).is_dir():
         raise UsageError(f"there is no data set {dataset!r}: tracetime fleet doctor makes one")
     store = open_store(dataset)
@@ -82,7 +82,7 @@ def _figures(dataset: str) -> DataSetSummary:
             try:
                 for name, parts in tables.items():
                     _fill(con, name, parts)
-                return _queried(con, dataset, len(store.names(rejected_of("findings"))))
+                return _queried(con, named, len(store.names(rejected_of("findings"))))
             except (duckdb.Error, pa.ArrowException, OSError) as error:
                 raise UsageError(
                     f"cannot read the data set {dataset!r}: {error}; what is damaged is made again "
@@ -97,6 +97,11 @@ def _parts(
     fs, place = filesystem(dataset) if is_remote(dataset) else (None, dataset)
     names = sorted(name for name in store.names(table) if name.endswith(".parquet"))
     if not names:
+        if rejected := len(store.names(rejected_of("findings"))):
+            raise UsageError(
+                f"all traces of the data set {dataset!r} were rejected, {rejected:,}: "
+                f"{dataset}/{rejected_of('findings')} has each error"
+            )
         raise UsageError(
             f"the data set {dataset!r} has no table {table}: tracetime fleet doctor makes it"
         )

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
-from tracetime.fleet.figures import DataSetSummary, Spread, Worse
+from tracetime.fleet.figures import DataSetSummary, PairFigures, Spread, Worse
 from tracetime.text import count, half_width
+
+_COUNTED: Final = {"jumps": "jump", "open_bars": "open bar"}
+"""What is counted in measures that are none of traces."""
+
+_NAMES: Final = {
+    "worst_bar_ns": "worst bar",
+    "drift_ppm": "drift",
+    "wander_ppm": "wander",
+    "jumps": "jumps",
+    "open_bars": "open bars",
+    "jumping": "jumps",
+}
 
 
 def measured(measure: str, value: float) -> str:
@@ -16,7 +29,7 @@ def measured(measure: str, value: float) -> str:
         return ppm(value, signed=True)
     if measure == "wander_ppm":
         return ppm(value)
-    return count(round(value), "trace" if measure == "finding" else "jump")
+    return count(round(value), _COUNTED.get(measure, "trace"))
 
 
 def ppm(value: float, *, signed: bool = False) -> str:
@@ -37,12 +50,16 @@ def spread(measure: str, found: Spread | None) -> str:
     return f"{middle} ({low.removesuffix(' ppm')} to {high.removesuffix(' ppm')})"
 
 
-def worst_bar(found: Spread | None) -> str:
-    """The median of the widest bars of traces, and the widest."""
-    if found is None:
-        return "-"
-    median, most = half_width(found.median), half_width(found.most)
-    return median if median == most else f"{median}, most {most[2:]}"
+def worst_bar(pair: PairFigures) -> str:
+    """The median of the widest bars of traces, the widest, and how many are open."""
+    found = pair.worst_bar_ns
+    said = []
+    if found is not None:
+        median, most = half_width(found.median), half_width(found.most)
+        said.append(median if median == most else f"{median}, most {most[2:]}")
+    if pair.open_bars:
+        said.append(f"{pair.open_bars:,} open")
+    return ", ".join(said) or "-"
 
 
 def pair_name(clock: str, reference: str) -> str:
@@ -52,15 +69,16 @@ def pair_name(clock: str, reference: str) -> str:
 
 def what_is_worse(one: Worse) -> str:
     """What got worse, in a few words."""
+    if one.code is not None:
+        return f"{'more often' if one.before else 'new'}: {one.code}"
     if one.clock is None or one.reference is None:
-        return f"new: {one.code}"
-    what = "worst bar" if one.measure == "worst_bar_ns" else "drift"
-    return f"{what} of {pair_name(one.clock, one.reference)}"
+        return "no trace of the model"
+    return f"{measure_name(one.measure)} of {pair_name(one.clock, one.reference)}"
 
 
 def measure_name(measure: str) -> str:
-    """What a measure is called."""
-    return measure.removesuffix("_ppm").removesuffix("_ns").replace("_", " ")
+    """What a measure of a pair is called."""
+    return _NAMES[measure]
 
 
 def verdict(summary: DataSetSummary) -> str:
