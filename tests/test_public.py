@@ -60,6 +60,7 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "Outside",
         "PairDiscontinuity",
         "PairEvidence",
+        "Peer",
         "PingResult",
         "Problem",
         "Reading",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tracetime.graph.tube.curves import Curves
     from tracetime.graph.tube.explanation import MeshHop, TubeExplanation, TubeHop
     from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
+    from tracetime.hosts.peer import Peer
     from tracetime.hosts.ping import PingResult, ping
     from tracetime.matching import MatchedMessages, match_messages
     from tracetime.merging.boots import BootDecision
@@ -109,6 +110,7 @@ __all__ = [
     "Outside",
     "PairDiscontinuity",
     "PairEvidence",
+    "Peer",
     "PingResult",
     "Problem",
     "Reading",
@@ -192,6 +194,7 @@ _HOMES: Final = {
     "OrdersInfo": "tracetime.graph.info",
     "Outside": "tracetime.graph.explanation",
     "PairDiscontinuity": "tracetime.graph.tube.results",
+    "Peer": "tracetime.hosts.peer",
     "PingResult": "tracetime.hosts.ping",
     "Problem": "tracetime.capture.problems",
     "Reading": "tracetime.clocks.snapshot",

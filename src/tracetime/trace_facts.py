@@ -210,6 +210,11 @@ class TraceFacts:
         return []
 
     @property
+    def round_orders(self) -> int:
+        """How many of the first orders of `clocks` are rounds between machines: not of events."""
+        return 0
+
+    @property
     def has_remote_syncs(self) -> bool:
         """Whether machines may exchange readings in files of this format (RemoteClockSync)."""
         return False

@@ -1,12 +1,18 @@
 """`tracetime ping` and `tracetime serve`: what they print, and how they end."""
 
 import json
+import re
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
+from replying import until_it_is_there
 
 from tools.json_schemas import SHAPES
 from tracetime import ClockId, open_trace
+from tracetime.hosts.epochs import boottime_ns
 from tracetime.hosts.servers import UdpServer
 
 pytest_plugins = ["cli"]
@@ -42,7 +48,7 @@ def test_ping_prints_the_bounds_of_the_offset(tracetime, address):
 
 
 def test_ping_as_json(tracetime, address):
-    code, text, err = tracetime("ping", address, "--json", "--bursts", 2, "--target-error", "10ms")
+    code, text, err = tracetime("ping", address, "--json", "--bursts", 2, "--target-error", "1ms")
     assert (code, err) == (0, "")
     found = json.loads(text)
     assert list(found) == list(SHAPES["ping"]["properties"])
@@ -90,3 +96,64 @@ def test_wrong_usage_ends_with_2(tracetime, words, says):
     code, _, err = tracetime(*words)
     assert code == 2
     assert says in err
+
+
+def test_record_ties_its_peers(tracetime, address, tmp_path):
+    path = tmp_path / "run.pftrace"
+    given = ("record", "-o", path, "--interval", "10ms", "--clock", "MONOTONIC", "--peer", address)
+    code, text, err = tracetime(*given, "--json", *until_it_is_there(address, path))
+    assert (code, err) == (0, "")
+    found = json.loads(text)
+    assert list(found) == list(SHAPES["record"]["properties"])
+    (peer,) = found["peers"]
+    assert (peer["name"], peer["machines"], found["problems"]) == (address, [1], [])
+    assert peer["exchanges"] > 0
+    with open_trace(path) as trace:
+        here, there = ClockId(6), ClockId(6, machine=1)
+        at_ns = boottime_ns()
+        bounds = trace.clocks.convert(at_ns, here, there, policy="tube", bounds=True)
+        assert bounds.earliest <= at_ns <= bounds.latest
+
+
+def test_record_says_what_became_of_its_peers(tracetime, address, tmp_path):
+    path = tmp_path / "run.pftrace"
+    given = ("record", "-o", path, "--clock", "MONOTONIC", "--peer", address)
+    wait = until_it_is_there(address, path)
+    code, _, err = tracetime(*given, "--peer", "127.0.0.1:1", *wait)
+    assert code == 0
+    assert re.search(rf"^{address}: [1-9]\d* exchanges?$", err, re.MULTILINE)
+    assert "\n127.0.0.1:1: 0 exchanges\n" in err
+    assert "warning: 127.0.0.1:1: no reply: does `tracetime serve` run there" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--peer", "worker7"), "ssh://worker7"),
+        (("--peer", "a:1", "--peer", "a:1"), "the peer a:1 is given twice"),
+        (("--peer", "ssh://a", "--key-file", "key"), "--key-file is for a --peer"),
+        (("--key-file", "key"), "--key-file is for a --peer"),
+        (("--peer", "a:1", "--key-file", "none"), "No such file"),
+    ],
+)
+def test_peers_that_cannot_be_recorded(tracetime, tmp_path, words, says):
+    path = tmp_path / "run.pftrace"
+    code, text, err = tracetime("record", "-o", path, "--duration", "1s", *words)
+    assert (code, text) == (2, "")
+    assert says in err
+    assert not path.exists()
+
+
+def test_a_recording_with_peers_that_is_killed_is_a_whole_trace(address, tmp_path):
+    path = tmp_path / "run.pftrace"
+    words = ("record", "-o", path, "--interval", "10ms", "--clock", "MONOTONIC", "--peer", address)
+    process = subprocess.Popen([sys.executable, "-m", "tracetime", *map(str, words)])
+    end = time.monotonic() + 60
+    while not (path.exists() and path.read_bytes().count(address.encode())):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    process.kill()
+    process.wait(60)
+    with open_trace(path) as trace:
+        assert trace.machines == [0, 1]
+        assert trace.clocks.orders()

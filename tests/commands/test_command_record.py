@@ -96,6 +96,7 @@ def test_json_has_what_was_recorded(tracetime, path):
         "clocks": ["MONOTONIC_RAW", "MONOTONIC", "REALTIME", "BOOTTIME"],
         "events_dropped": 0,
         "out_of_reach": [],
+        "peers": [],
         "problems": [],
     }
 

@@ -11,6 +11,7 @@ import warnings
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,6 +24,7 @@ from fleets import drifting_trace
 from json_output import values
 from merge_worlds import kineto_of_one_rank, kineto_ranks, talk, trace_of
 from places import ROOT
+from replying import Server
 from samples import CLOCK_SYNC, EMPTY, MANY, SLICES, UNRESOLVED
 from simulated import Machine, usual_clocks
 from text_format import MAGIC, TextTrace, is_text
@@ -311,6 +313,9 @@ def _of_this_machine(printed: Printed) -> None:
     printed("record", "--force", "-o", recorded, *_HOST, "--duration", "0s")
     joined = printed.trace("joined", 2 * recorded.read_bytes())
     printed("split", joined, "-o", printed.folder / "parts")
+    with closing(Server()) as server:
+        tied = ("-o", printed.folder / "tied.pftrace", "--peer", server.address)
+        printed("record", *tied, *_HOST, "--duration", "1s")
     printed("watch", "-n", 3, "--interval", "20ms", *_HOST)
     printed("calibrate", "-n", 3, "--seconds", "1ms", *_HOST)
     printed("calibrate", "-n", 3, "--seconds", "0.1")

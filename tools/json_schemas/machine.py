@@ -51,12 +51,26 @@ RECORD: Final = record(
             "By how much the floor policy was off at most between two snapshots, by clock.",
             count("By how much, ns."),
         ),
+        "peers": listed(
+            "The other machines of --peer, in the order given.",
+            record(
+                "One of them.",
+                {
+                    "name": text("As it was given."),
+                    "machines": listed(
+                        "Its machine_id in the trace; another one after each suspend or restart.",
+                        {**count("A machine_id."), "minimum": 1},
+                    ),
+                    "exchanges": count("How many exchanges with it the trace has."),
+                },
+            ),
+        ),
         "problems": listed(
             "What went wrong while recording went on.",
             record(
                 "One problem.",
                 {
-                    "what": text("A clock, or the file."),
+                    "what": text("A clock, a peer, or the file."),
                     "message": text("What happened."),
                     "times": {**count("How often."), "minimum": 1},
                 },

@@ -17,7 +17,7 @@ class Problem(NamedTuple):
     """Something that went wrong while recording went on.
 
     Attributes:
-        what: a clock, or the file.
+        what: a clock, a peer, or the file.
         message: what happened.
         times: how often.
     """

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tracetime.capture.children import imports_program, is_child
 from tracetime.capture.parts import Parts
+from tracetime.capture.peers import Peer, Peers
 from tracetime.capture.protocol import Sampler
 from tracetime.capture.recorder import Recorder, join_recording
 from tracetime.capture.schedule import LONGEST_NS, SHORTEST_NS, Schedule
@@ -51,6 +52,7 @@ def record(  # noqa: PLR0913  every option of a recording, by name
     sync: bool = False,
     sampler: Sampler | None = None,
     before_writing: Callable[[], None] | None = None,
+    peers: Iterable[Peer] = (),
 ) -> Recorder:
     """Begin to record a trace; use it in a `with`, or close it.
 
@@ -84,6 +86,9 @@ def record(  # noqa: PLR0913  every option of a recording, by name
             BOOTTIME among them.
         before_writing: called when the first snapshot is taken; if it raises, the file at `path`
             stays as it was.
+        peers: other machines, each a `tracetime.Peer`, whose BOOTTIME is tied to this machine's by
+            an exchange at each `interval`, or as `target_error_ns` demands. Each is a machine of
+            the trace. It needs an interval.
 
     Raises:
         UsageError: the file cannot be made, belongs to another recording or is to be kept; an
@@ -97,6 +102,7 @@ def record(  # noqa: PLR0913  every option of a recording, by name
         longest_interval=longest_interval,
     )
     _check_target(target_error_ns, interval)
+    others = Peers(peers, interval, target_error_ns)
     if not (overwrite or is_child()):
         _refuse_parts(path)
     owned = sampler is None
@@ -141,7 +147,13 @@ def record(  # noqa: PLR0913  every option of a recording, by name
             return join_recording(path, made, flush_interval, sync=sync)
         try:
             return Recorder(
-                writer, sampler, schedule, flush_interval, owned, before_writing=before_writing
+                writer,
+                sampler,
+                schedule,
+                flush_interval,
+                owned,
+                before_writing=before_writing,
+                peers=others,
             )
         except BaseException:
             writer.discard()

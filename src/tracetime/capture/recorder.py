@@ -27,6 +27,7 @@ from tracetime.capture.children import close_at_end
 from tracetime.capture.clock_names import clock_name, declare_clocks, short_names
 from tracetime.capture.flushing import Flushing
 from tracetime.capture.parts import Parts
+from tracetime.capture.peers import Peers
 from tracetime.capture.problems import Problem, Problems
 from tracetime.capture.protocol import Sampler
 from tracetime.capture.schedule import Schedule
@@ -60,7 +61,7 @@ class Recorder(Traced):
     Made by `record`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  the parts of a recording
         self,
         writer: TraceWriter,
         sampler: Sampler,
@@ -69,6 +70,7 @@ class Recorder(Traced):
         owned: bool,
         before_writing: Callable[[], None] | None = None,
         parts: Parts | None = None,
+        peers: Peers | None = None,
     ) -> None:
         first_s = time.monotonic()
         self._problems = Problems(writer.path)
@@ -89,6 +91,7 @@ class Recorder(Traced):
         self._end_watch: Callable[[], None] | None = None
         self._is_part = parts is not None
         self._parts = parts or Parts(writer.path)
+        self._peers = peers or Peers()
         self._part: Recorder | None = None
         self._part_error: str | None = None
         # The file's before that.
@@ -107,6 +110,7 @@ class Recorder(Traced):
             )
             self._end_watch = sampler.watch()
             self._background.start()
+            self._peers.start(writer, self._problems)
         if not self._is_part:
             self._parts.remove()
         # A recording that nobody closes loses nothing.
@@ -314,6 +318,7 @@ class Recorder(Traced):
             if self._ended:
                 return
             self._snapshots.closed = True
+            self._peers.end()
             if self._background is not None:
                 self._background.end()
             if not self._is_part:

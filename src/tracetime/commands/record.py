@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,7 @@ from tracetime.text import count, duration, printable
 
 if TYPE_CHECKING:
     from tracetime.capture.recorder import Recorder
+    from tracetime.hosts.peer import Peer
 
 _S: Final = 1_000_000_000
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -67,8 +69,22 @@ _NOT_RUN: Final = 126
     is_flag=True,
     help="Flush the file to the disk once a second, so that it survives a power cut.",
 )
+@click.option(
+    "--peer",
+    "hosts",
+    metavar="HOST",
+    multiple=True,
+    help="Tie another machine's clock to this one's, as ping does: ssh://HOST or ADDRESS:PORT. "
+    "Any number.",
+)
+@click.option(
+    "--key-file",
+    type=click.Path(dir_okay=False),
+    help="The key that `tracetime serve` has on peers without ssh.",
+)
 @json_option
 @click.argument("command", metavar="[-- COMMAND...]", nargs=-1, type=click.UNPROCESSED)
+# long: half of it is its options and its help
 def command(  # noqa: PLR0913  a parameter for each option
     out: str,
     force: bool,
@@ -79,6 +95,8 @@ def command(  # noqa: PLR0913  a parameter for each option
     reference: str | None,
     max_size: int | None,
     sync: bool,
+    hosts: tuple[str, ...],
+    key_file: str | None,
     as_json: bool,
     command: tuple[str, ...],
 ) -> int:
@@ -97,6 +115,7 @@ def command(  # noqa: PLR0913  a parameter for each option
       tracetime record -o clocks.pftrace --duration 10s
       tracetime record -o run.pftrace --interval 100ms -- make test
       tracetime record -o gpu.pftrace --clock host --clock vulkan:0
+      tracetime record -o run.pftrace --peer ssh://worker7 -- ./train
     """
     from tracetime.capture.record import record
 
@@ -104,6 +123,7 @@ def command(  # noqa: PLR0913  a parameter for each option
         raise UsageError(
             "a recording cannot go to standard output: give a file, such as -o run.pftrace"
         )
+    peers = _peers(hosts, key_file)
     with warnings.catch_warnings(), _Signals(_PASSED_ON if command else _ENDING) as signals:
         # They are printed at the end, with how often each occurred.
         warnings.simplefilter("ignore")
@@ -119,6 +139,7 @@ def command(  # noqa: PLR0913  a parameter for each option
                 overwrite=force,
                 sync=sync,
                 before_writing=child.start if command else None,
+                peers=peers,
             )
             with recording as rec:
                 code = child.wait(rec, duration) if command else _wait(duration, signals)
@@ -127,8 +148,22 @@ def command(  # noqa: PLR0913  a parameter for each option
             return error.exit_code
         finally:
             child.end()
-    _report(recording, target_error, as_json)
+    _report(recording, target_error, peers, as_json)
     return code
+
+
+def _peers(hosts: tuple[str, ...], key_file: str | None) -> list[Peer]:
+    from tracetime.hosts.peer import Peer
+
+    over_ssh = [host.startswith("ssh://") for host in hosts]
+    if key_file is not None and all(over_ssh):
+        raise UsageError(
+            "--key-file is for a --peer that `tracetime serve` replies for over UDP: there is none"
+        )
+    return [
+        Peer(host, key_file=None if ssh else key_file)
+        for host, ssh in zip(hosts, over_ssh, strict=True)
+    ]
 
 
 class _Signals:
@@ -275,7 +310,7 @@ def _text(words: str) -> str:
     return printable(words.encode(errors="replace").decode())
 
 
-def _report(rec: Recorder, target_error: int | None, as_json: bool) -> None:
+def _report(rec: Recorder, target_error: int | None, peers: Sequence[Peer], as_json: bool) -> None:
     facts = {
         "trace": rec.path,
         "bytes": rec.size,
@@ -284,6 +319,10 @@ def _report(rec: Recorder, target_error: int | None, as_json: bool) -> None:
         "events_dropped": rec.events_dropped,
         "out_of_reach": rec.out_of_reach,
         "floor_error_ns": rec.floor_error_ns,
+        "peers": [
+            {"name": peer.name, "machines": peer.machines, "exchanges": peer.exchanges}
+            for peer in peers
+        ],
         "problems": [problem._asdict() for problem in rec.problems],
     }
     if as_json:
@@ -296,6 +335,8 @@ def _report(rec: Recorder, target_error: int | None, as_json: bool) -> None:
         f"{printable(rec.path)}: {count(rec.snapshots, 'snapshot')} of {clocks} ({size(rec.size)})",
         err=True,
     )
+    for peer in peers:
+        echo(f"{printable(peer.name)}: {count(peer.exchanges, 'exchange')}", err=True)
     if rec.out_of_reach:
         missed = ", ".join(short[name] for name in rec.out_of_reach)
         echo(

@@ -33,7 +33,8 @@ def join(into: GraphParts, other: GraphParts, renamed: Renamed) -> None:
     Snapshots that floor makes of messages are left out, for they hold no readings.
 
     Args:
-        renamed: gives each clock of `other` its id in `into`; two clocks never the same one.
+        renamed: gives each clock of `other` its id in `into`; two clocks of one machine never the
+            same one.
 
     Raises:
         UsageError: a clock of both has another unit in `other`.
@@ -132,6 +133,8 @@ def _between(state: GraphState, other: GraphState, renamed: Renamed, numbers: Va
         assert boxes is not None
         boxes = boxes._replace(snapshots=numbers[boxes.snapshots])
         pair = renamed(one), renamed(two)
+        if pair[0] == pair[1]:
+            continue
         if pair[::-1] in found:
             pair, boxes = pair[::-1], boxes.swapped()
         found.setdefault(pair, []).append(boxes)
@@ -152,6 +155,8 @@ def _join_orders(state: GraphState, other: GraphState, renamed: Renamed) -> None
         if orders is None:
             continue
         here, there = renamed(one), renamed(two)
+        if here == there:
+            continue  # Two machines of a file that are one of another's.
         for first in (True, False):
             some = orders.only(orders.one_first == first)
             ends = [(here, some.one_ts), (there, some.other_ts)]

@@ -16,28 +16,41 @@ _SSH: Final = re.compile(
 FORMS: Final = "write ssh://HOST, or ADDRESS:PORT where `tracetime serve --bind` replies"
 
 
-def resolve(address: str) -> tuple[socket.AddressFamily, tuple[Any, ...]]:
-    """Return the family of `ADDRESS:PORT` and what a socket takes.
+def check_host(host: str) -> None:
+    """Raise UsageError where a host is not written as `FORMS` says; it need not exist."""
+    if ssh_command(host) is None:
+        _parts(host)
 
-    Raises:
-        UsageError: it is not written so; the name is not known.
-    """
+
+def _parts(address: str) -> tuple[str, int]:
     match = _ADDRESS.fullmatch(address)
     if match is None or int(match[3]) > 65535:
         raise UsageError(
             f"{address!r} is no ADDRESS:PORT, such as 127.0.0.1:9010 or [::1]:9010, "
             "nor an ssh://worker7"
         )
+    return match[1] or match[2], int(match[3])
+
+
+def resolve(address: str) -> tuple[socket.AddressFamily, tuple[Any, ...]]:
+    """Return the family of `ADDRESS:PORT` and what a socket takes.
+
+    Raises:
+        UsageError: it is not written so; the name is not known.
+    """
+    name, port = _parts(address)
     try:
-        found = socket.getaddrinfo(match[1] or match[2], int(match[3]), type=socket.SOCK_DGRAM)
+        found = socket.getaddrinfo(name, port, type=socket.SOCK_DGRAM)
     except (OSError, UnicodeError) as error:
         raise UsageError(f"cannot find {address!r}: {error}") from error
     family, _, _, _, place = found[0]
     return family, place
 
 
-def ssh_command(host: str) -> list[str] | None:
+def ssh_command(host: str, *, asks: bool = True) -> list[str] | None:
     """Return the command that reaches `ssh://[USER@]HOST[:PORT]`; None for another host.
+
+    asks: whether ssh may ask the user for a password.
 
     Raises:
         UsageError: it begins so, and is not written so.
@@ -50,4 +63,5 @@ def ssh_command(host: str) -> list[str] | None:
         raise UsageError(f"{host!r} is no ssh://[USER@]HOST[:PORT]")
     port = ["-p", match[2]] if match[2] else []
     name = match[1].replace("[", "").replace("]", "")
-    return ["ssh", "-T", *port, "--", name, "tracetime", "serve", "--stdio"]
+    batch = [] if asks else ["-o", "BatchMode=yes"]
+    return ["ssh", "-T", *batch, *port, "--", name, "tracetime", "serve", "--stdio"]

@@ -28,7 +28,7 @@ _USUAL_S: Final = 0.1
 _NS_PER_S: Final = 1_500_000
 """How fast a bar grows after the last round."""
 
-_CONNECT_S: Final = 60.0
+CONNECT_S: Final = 60.0
 """For the first reply of a process that ssh starts: a user may have to type a password."""
 
 
@@ -108,7 +108,7 @@ def ping(
         raise UsageError("ssh needs no key of ours: leave the key out")
     transport: Transport = UdpTransport(host) if command is None else PipeTransport(command)
     with closing(transport):
-        pinging = Pinging(transport, key, timeout_s, _CONNECT_S if command else timeout_s)
+        pinging = Pinging(transport, key, timeout_s, CONNECT_S if command else timeout_s)
         found = pinging.run(bursts, target_error_ns)
     if found is None:
         raise NoBoundError(_no_reply(host, pinging.rounds.counts))
@@ -192,5 +192,9 @@ def pause_s(rounds: Sequence[Round], target_error_ns: int | None) -> float:
     """How long after the last of the rounds its bar is as wide as it may become."""
     if not rounds or target_error_ns is None:
         return _USUAL_S
-    wait_s = (target_error_ns - rounds[-1].delay_ns / 2) / _NS_PER_S
+    return clamped_pause_s((target_error_ns - rounds[-1].delay_ns / 2) / _NS_PER_S)
+
+
+def clamped_pause_s(wait_s: float) -> float:
+    """The time between two bursts that is nearest to a wanted one."""
     return min(_LONGEST_S, max(_SHORTEST_S, wait_s))

@@ -134,6 +134,12 @@ class Rounds:
         self.kept[first:] = sorted(rounds, key=lambda made: made.delay_ns)[:1]
         self._places = {}
 
+    def drain(self) -> list[Exchange]:
+        """Return the exchanges so far, and forget them, and all rounds but the last."""
+        made, self.exchanges = self.exchanges, []
+        del self.kept[:-1]
+        return made
+
     def lose(self) -> None:
         """The request had no reply in time."""
         self._waiting = None

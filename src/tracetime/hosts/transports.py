@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
@@ -15,8 +16,12 @@ from tracetime.hosts.addresses import resolve
 from tracetime.hosts.epochs import boottime_ns
 from tracetime.hosts.messages import LENGTH, Reply
 from tracetime.hosts.stamps import StampedSocket
+from tracetime.text import printable
 
 _MOST_STAMPS: Final = 64
+_SAYS_WITHIN_S: Final = 0.5
+_MOST_SAID: Final = 4096
+_LONGEST_LINE: Final = 200
 
 
 class Exchanged(NamedTuple):
@@ -34,6 +39,9 @@ class Transport(Protocol):
         self, request: bytes, take: Callable[[bytes], Reply | None], timeout_s: float
     ) -> Exchanged | None:
         """Send a request and wait for what `take` says is its reply; None where none comes."""
+
+    def interrupt(self) -> None:
+        """End all waiting, now and from now on; another thread may call this."""
 
     def close(self) -> None:
         """End the connection."""
@@ -59,6 +67,7 @@ class UdpTransport:
         sock.setblocking(False)
         self._socket = StampedSocket(sock, LENGTH + 1)
         self._sent = 0
+        self._interrupted = False
 
     def exchange(
         self, request: bytes, take: Callable[[bytes], Reply | None], timeout_s: float
@@ -99,7 +108,7 @@ class UdpTransport:
         """Wait for a datagram: it, its stamp, BOOTTIME after; None where none comes in time."""
         poll = select.poll()
         poll.register(self._socket.socket, select.POLLIN)
-        while (left_s := end - time.monotonic()) > 0:
+        while not self._interrupted and (left_s := end - time.monotonic()) > 0:
             # Stamps of what left wake it, too.
             poll.poll(left_s * 1000 + 1)
             try:
@@ -112,6 +121,12 @@ class UdpTransport:
                 return data, stamp, read_ns
         return None
 
+    def interrupt(self) -> None:
+        self._interrupted = True
+        with contextlib.suppress(OSError):
+            # It wakes who waits for a datagram.
+            self._socket.socket.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         self._socket.close()
 
@@ -121,15 +136,23 @@ class PipeTransport:
 
     Args:
         command: what starts it.
+        alone: whether it gets neither the terminal nor its signals: it then asks nobody, prints
+            nothing, and Ctrl-C does not end it.
 
     Raises:
         SourceError: there is no such program.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], *, alone: bool = False) -> None:
+        pipe = subprocess.PIPE
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+                command,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe if alone else None,
+                bufsize=0,
+                start_new_session=alone,
             )
         except OSError as error:
             raise SourceError(f"cannot start {command[0]}: {error.strerror or error}") from error
@@ -175,13 +198,25 @@ class PipeTransport:
     def _ended(self) -> SourceError:
         return SourceError(
             f"{self._command} ended: does `tracetime serve --stdio` run on the other side?"
+            + self._said()
         )
 
+    def _said(self) -> str:
+        """The last line that it printed as an error, where nobody has seen it."""
+        errors = self._process.stderr
+        if errors is None or not select.select([errors], [], [], _SAYS_WITHIN_S)[0]:
+            return ""
+        text = os.read(errors.fileno(), _MOST_SAID).decode(errors="replace")
+        lines = [line for line in text.splitlines() if line.strip()]
+        return f" It says: {printable(lines[-1], _LONGEST_LINE)}" if lines else ""
+
+    def interrupt(self) -> None:
+        self._process.terminate()
+
     def close(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.stdout.close()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
         try:
             self._process.wait(1)
         except subprocess.TimeoutExpired:

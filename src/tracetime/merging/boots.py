@@ -6,7 +6,7 @@ times with a narrow bar.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import combinations
 from typing import Final, NamedTuple
 
@@ -171,7 +171,8 @@ def _boots(
     """
     groups: dict[Hashable, set[int]] = {}
     for file in files:
-        groups.setdefault(_named(file, file.home.machine), set()).add(group[file.number])
+        for key in (_named(file, file.home.machine), file.boots.get(file.home.machine)):
+            groups.setdefault(key, set()).add(group[file.number])
     for file in files:
         for machine in sorted(file.machines):
             key = _named(file, machine)
@@ -179,12 +180,27 @@ def _boots(
             if machine == file.home.machine:
                 yield file.number, machine, group[file.number]
             elif machine not in file.machine_names:
-                yield file.number, machine, (file.number, machine)
+                yield file.number, machine, _peer(file, machine, group[file.number], groups)
             elif len(of_name) == 1:
                 yield file.number, machine, next(iter(of_name))
             else:
                 # Where first machines of that name are of several boots, it is of none of these.
                 yield file.number, machine, key
+
+
+def _peer(
+    file: MergedFile, machine: int, home: int, groups: Mapping[Hashable, Set[int]]
+) -> Hashable:
+    """The key of another machine than the first of a file, by the boot that the file says.
+
+    Evidence between it and the first is of two clocks: it is not of the first one's boot. Where
+    several boots of other files have that id, it is of none of these.
+    """
+    boot = file.boots.get(machine)
+    of_boot = groups.get(boot, set())
+    if boot is None or home in of_boot or len(of_boot) > 1:
+        return file.number, machine
+    return next(iter(of_boot), boot)
 
 
 def _named(file: MergedFile, machine: int) -> Hashable:

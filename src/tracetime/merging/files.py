@@ -64,6 +64,11 @@ class MergedFile:
         return {*range(len(self.trace.machines)), *(clock.machine for clock in clocks)}
 
     @property
+    def boots(self) -> dict[int, bytes]:
+        """Which boots its machines' clocks count from, as it says: 16 bytes, by machine."""
+        return self.trace.boots if isinstance(self.trace, PerfettoTrace) else {}
+
+    @property
     def has_kernel_clock(self) -> bool:
         """Whether its trace clock is one of the kernel's, or converts to one of its machine."""
         graph, home = self.trace.clocks, self.home

@@ -32,6 +32,12 @@ class OwnEvidence(NamedTuple):
     orders: range
 
 
+def _machine(file: MergedFile, machine: int) -> str:
+    if machine == file.home.machine:
+        return f"the machine of {file.name}"
+    return f"machine {file.trace.machines[machine]} of {file.name}"
+
+
 class JoinedTraces:
     """Traces on one graph; close it, or use it in a `with`.
 
@@ -150,9 +156,20 @@ class JoinedTraces:
             if same and all(self.files[number].has_kernel_clock for number in (one, other)):
                 ties.append(Tie(one, other, "clocks", 1, f"one boot: {reason}"))
             elif not same and self._clocks(one) & self._clocks(other):
-                said = "one boot: the manifest calls a machine of both by one name"
-                ties.append(Tie(one, other, "clocks", 1, said))
+                ties.append(Tie(one, other, "clocks", 1, f"one boot: {self._of_both(one, other)}"))
         return ties
+
+    def _of_both(self, one: int, other: int) -> str:
+        """Why a machine of one file is one of the other, in words."""
+        here, there = self.files[one], self.files[other]
+        for machine, boot in here.boots.items():
+            for again, its in there.boots.items():
+                alike = self.boots.machine(one, machine) == self.boots.machine(other, again)
+                if alike and boot == its:
+                    return (
+                        f"{_machine(here, machine)} is {_machine(there, again)}, boot {boot.hex()}"
+                    )
+        return "the manifest calls a machine of both by one name"
 
     def _clocks(self, number: int) -> set[ClockId]:
         """The clocks of a file, among those of all."""

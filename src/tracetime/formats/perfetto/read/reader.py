@@ -86,6 +86,7 @@ class PerfettoTrace(Trace):
         self._unused: _End | None = None
         self._graph: ClockGraph | None = None
         self._flows: FlowCounts | None = None
+        self._round_orders = 0
         self._directory: Directory | None = None
 
     def close(self) -> None:
@@ -217,6 +218,7 @@ class PerfettoTrace(Trace):
             self._graph = ClockGraph._of(state)
             self._declare(self._graph)
             add_rounds(self._graph, importer.snapshots.rounds)
+            self._round_orders = len(self._graph._parts.state.orders)
             if self.options.orders == "flows":
                 self._add_flows()
         return self._graph
@@ -230,6 +232,12 @@ class PerfettoTrace(Trace):
             # Without its flows it is not the graph that was asked for.
             self._graph = None
             raise
+
+    @property
+    def round_orders(self) -> int:
+        """How many of the first orders are recorded rounds: two each."""
+        self._own_graph()
+        return self._round_orders
 
     @property
     def has_remote_syncs(self) -> bool:

@@ -190,6 +190,14 @@ class TraceWriter:
         if boot_id:
             self._buffer.put(packets.boot_packet(boot_id), False)
 
+    def put(self, made: bytes) -> bool:
+        """Write packets that another room has made; returns whether `max_size` leaves room."""
+        with self._lock:
+            if not self._buffer.has_room(len(made)):
+                return False
+            self._buffer.put(made, False)
+            return True
+
     # Snapshots
 
     def snapshot(

@@ -1,0 +1,118 @@
+"""Other machines that a recording exchanges messages with while it goes on.
+
+How, and what that says of their clocks, is known in `hosts/`: a recording starts its peers, ends
+them, and puts what they give it into its file.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import count
+from typing import NamedTuple, Protocol
+
+from tracetime.capture.problems import Problems
+from tracetime.errors import UsageError
+from tracetime.formats.perfetto.write.writer import TraceWriter
+
+
+class PeerRecording(NamedTuple):
+    """What a peer gets of the recording that it is part of.
+
+    Attributes:
+        interval_s: from one exchange to the next, where no target says how long.
+        target_error_ns: how far off its clock may become until the next one; None for any.
+        new_machine: gives a machine_id that nothing else in the file has.
+        put: puts whole packets into the file; returns whether there was room, and it goes on.
+        note: keeps a problem of the peer.
+    """
+
+    interval_s: float
+    target_error_ns: int | None
+    new_machine: Callable[[], int]
+    put: Callable[[bytes], bool]
+    note: Callable[[str], None]
+
+
+class Peer(Protocol):
+    """Another machine, whose clock is recorded by exchanges with it."""
+
+    @property
+    def name(self) -> str:
+        """What it is called; no other peer of the recording is called so."""
+
+    def check(self) -> None:
+        """Raise UsageError where it cannot start."""
+
+    def start(self, recording: PeerRecording) -> None:
+        """Begin to exchange messages, in a thread of its own."""
+
+    def end(self) -> None:
+        """End that, soon; may be repeated, and called by a signal's handler."""
+
+
+class Peers:
+    """The peers of one recording.
+
+    Args:
+        peers: all of them.
+        interval_s, target_error_ns: as of `PeerRecording`; no interval for no threads.
+
+    Raises:
+        UsageError: one of them is none or cannot start, or two have one name; there is no
+            interval.
+    """
+
+    def __init__(
+        self,
+        peers: Iterable[Peer] = (),
+        interval_s: float | None = None,
+        target_error_ns: int | None = None,
+    ) -> None:
+        self._interval_s, self._target_error_ns = interval_s, target_error_ns
+        self._peers = [peers] if isinstance(peers, str) else list(peers)
+        names: set[str] = set()
+        for peer in self._peers:
+            if isinstance(peer, str):
+                raise UsageError(f"a peer is no text: give tracetime.Peer({peer!r})")
+            if peer.name in names:
+                raise UsageError(f"the peer {peer.name} is given twice: give it once")
+            names.add(peer.name)
+            peer.check()
+        if interval_s is None and names:
+            raise UsageError("peers are asked by a thread: give an interval")
+        # A signal's handler may end the recording while this thread starts it.
+        self._lock = threading.RLock()
+        self._ended = False
+
+    def start(self, writer: TraceWriter, problems: Problems) -> None:
+        """Start all of them; what they put is written to the trace until `end`."""
+        numbers = count(1)
+        for peer in self._peers:
+            assert self._interval_s is not None
+            peer.start(
+                PeerRecording(
+                    self._interval_s,
+                    self._target_error_ns,
+                    partial(next, numbers),
+                    partial(self._put, writer),
+                    partial(self._note, problems, peer.name),
+                )
+            )
+
+    def end(self) -> None:
+        """End all of them: nothing of theirs is written, and no problem is kept, from then on."""
+        with self._lock:
+            self._ended = True
+        for peer in self._peers:
+            peer.end()
+
+    def _note(self, problems: Problems, name: str, message: str) -> None:
+        # What the end breaks off is no problem.
+        if not self._ended:
+            problems.note(name, message)
+
+    def _put(self, writer: TraceWriter, packets: bytes) -> bool:
+        with self._lock:
+            return not self._ended and writer.put(packets)

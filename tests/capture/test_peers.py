@@ -1,0 +1,107 @@
+"""What a recording does for its peers, with peers that no network has."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from recorded import packets_of
+
+import tracetime as tt
+from tracetime import UsageError
+from tracetime._kernels.perfetto.packets import machine_packet
+
+
+class FakePeer:
+    """Keeps what it gets."""
+
+    def __init__(self, name="worker7"):
+        self.name = name
+        self.recording = None
+        self.ends = 0
+
+    def check(self):
+        pass
+
+    def start(self, recording):
+        self.recording = recording
+
+    def end(self):
+        self.ends += 1
+
+
+def machines_of(path):
+    return [p.machine_id for p in packets_of(path.read_bytes()) if p.machine_id]
+
+
+def test_a_peer_puts_packets_and_problems_into_the_recording(tmp_path):
+    one, other = FakePeer(), FakePeer("worker8")
+    with tt.record(tmp_path / "a.pftrace", peers=[one, other], interval=2) as rec:
+        numbers = [peer.recording.new_machine() for peer in (one, other, one)]
+        assert numbers == [1, 2, 3]
+        for number in numbers:
+            assert one.recording.put(machine_packet(number, "some"))
+        with pytest.warns(UserWarning, match="worker8: is slow"):
+            other.recording.note("is slow")
+        assert (one.recording.interval_s, one.recording.target_error_ns) == (2, None)
+    assert machines_of(tmp_path / "a.pftrace") == numbers
+    assert [tuple(problem) for problem in rec.problems] == [("worker8", "is slow", 1)]
+    assert (one.ends, other.ends) == (1, 1)
+
+
+def test_after_the_end_nothing_is_put_and_nothing_is_a_problem(tmp_path):
+    peer = FakePeer()
+    with tt.record(tmp_path / "a.pftrace", peers=[peer]) as rec:
+        pass
+    assert not peer.recording.put(machine_packet(1, "late"))
+    peer.recording.note("late")
+    assert rec.problems == []
+    assert machines_of(tmp_path / "a.pftrace") == []
+
+
+def test_a_peer_that_puts_while_the_recording_ends_leaves_a_whole_file(tmp_path):
+    peer, stop = FakePeer(), threading.Event()
+    path = tmp_path / "a.pftrace"
+    put = 0
+
+    def go_on():
+        nonlocal put
+        while not stop.is_set():
+            put += peer.recording.put(machine_packet(1, "again"))
+
+    with tt.record(path, peers=[peer]):
+        thread = threading.Thread(target=go_on)
+        thread.start()
+    stop.set()
+    thread.join()
+    assert len(machines_of(path)) == put
+
+
+def test_max_size_holds_for_peers_too(tmp_path):
+    peer, path = FakePeer(), tmp_path / "a.pftrace"
+    with tt.record(path, peers=[peer], max_size=20_000, interval=60) as rec:
+        packet = machine_packet(1, "x" * 1000)
+        n = 0
+        while peer.recording.put(packet):
+            n += 1
+        with pytest.warns(UserWarning, match="max_size"):
+            rec.snapshot()
+    assert 5 < n < 20
+    assert path.stat().st_size <= 20_000
+    assert len(machines_of(path)) == n
+
+
+@pytest.mark.parametrize(
+    ("peers", "options", "says"),
+    [
+        ([FakePeer(), FakePeer()], {}, "worker7 is given twice"),
+        (["ssh://worker7"], {}, "a peer is no text: give tracetime.Peer"),
+        ("ssh://worker7", {}, "a peer is no text: give tracetime.Peer"),
+        ([FakePeer()], {"interval": None}, "give an interval"),
+    ],
+)
+def test_peers_that_cannot_be(tmp_path, peers, options, says):
+    path = tmp_path / "a.pftrace"
+    with pytest.raises(UsageError, match=says):
+        tt.record(path, peers=peers, **options)
+    assert not path.exists()
