@@ -56,7 +56,7 @@ def was_set(int timer):
 
 
 cdef class Datagrams:
-    """What comes in and leaves by a datagram socket.
+    """What comes in and leaves by a datagram socket; for one thread at a time.
 
     Args:
         fd: of the socket, which stays the caller's.
