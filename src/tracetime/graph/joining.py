@@ -86,7 +86,9 @@ def _join_snapshots(state: GraphState, other: GraphParts, renamed: Renamed) -> V
             lists.setdefault(int(readings.snapshots[0]), []).append(readings)
     for columns in lists.values():
         # Of a snapshot with a fault only the clocks before that are recorded: it ties nothing.
-        whole = reduce(np.intersect1d, (c.snapshots for c in columns))
+        whole, *others = (c.snapshots for c in columns)
+        if not all(np.array_equal(whole, other) for other in others):
+            whole = reduce(np.intersect1d, others, whole)
         whole = whole[other.state.between.is_evidence(whole)]
         if not len(whole):
             continue

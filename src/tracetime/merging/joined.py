@@ -9,6 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import ClockId
 from tracetime.formats.ctf.reader import CtfTrace
 from tracetime.graph.graph import ClockGraph
@@ -151,11 +152,11 @@ class JoinedTraces:
         return OwnEvidence(*map(range, before, parts.state.version))
 
     def _of_one_boot(self) -> list[Tie]:
-        ties = []
+        ties, clocks = [], [self._kernel_clocks(file) for file in self.files]
         for one, other, same, reason in self.boots.decisions:
             if same and all(self.files[number].has_kernel_clock for number in (one, other)):
                 ties.append(Tie(one, other, "clocks", 1, f"one boot: {reason}"))
-            elif not same and self._clocks(one) & self._clocks(other):
+            elif not same and clocks[one] & clocks[other]:
                 ties.append(Tie(one, other, "clocks", 1, f"one boot: {self._of_both(one, other)}"))
         return ties
 
@@ -171,7 +172,7 @@ class JoinedTraces:
                     )
         return "the manifest calls a machine of both by one name"
 
-    def _clocks(self, number: int) -> set[ClockId]:
-        """The clocks of a file, among those of all."""
-        infos = self.files[number].trace.clocks.clocks()
-        return {self.boots.clock(number, info.clock) for info in infos}
+    def _kernel_clocks(self, file: MergedFile) -> set[ClockId]:
+        """The clocks of a file that another may have, too, among those of all."""
+        own = (info.clock for info in file.trace.clocks.clocks())
+        return {self.boots.clock(file.number, c) for c in own if c.clock in ONE_OSCILLATOR}
