@@ -50,3 +50,31 @@ def test_the_ends_of_bars_are_exact_where_lines_meet_whole_numbers(half):
     assert (high.earliest <= values).all()
     assert (tube.convert(back.earliest - 1).latest < values).all()
     assert (tube.convert(back.latest + 1).earliest > values).all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(0, 99),
+    st.sampled_from([0.0, 1e-3, 20.0, -499.0, 500.0]),
+    st.sampled_from([0, 1, 50, 10**6]),
+    st.sampled_from(["estimated", "guaranteed"]),
+    st.integers(-20 * S, 100 * S),
+    st.sampled_from([1, 997, 10**6, 10**8]),
+    st.sampled_from([0, 1, 3, 1_000, 10**6, 4 * S]),
+    st.randoms(use_true_random=False),
+)
+def test_intervals_to_the_steadier_clock_are_what_they_are_alone(
+    seed, ppm, half, bars, start, step, width, random
+):
+    tube, a = tube_of(seed, ppm, half)
+    values = a[0] + 7 * S + start + np.arange(700, dtype=np.int64) * step
+    ends = [np.array([random.randint(0, width) for _ in values], dtype=np.int64) for _ in range(2)]
+    within = values - ends[0], values + ends[1]
+    many = tube.convert(values, bars=bars, inverse=True, within=within)
+    for k in range(0, 700, 7):
+        here = slice(k, k + 1)
+        alone = tube.convert(
+            values[here], bars=bars, inverse=True, within=(within[0][here], within[1][here])
+        )
+        for column, single in zip(many, alone, strict=True):
+            assert column[k] == single[0]

@@ -15,10 +15,12 @@ from libc.string cimport memset
 import numpy as np
 
 from tracetime._kernels.tube.bar cimport HULL, LIMITED, OPEN_HIGH, OPEN_LOW, Bar
-from tracetime._kernels.tube.vectors cimport NEAR, is_small, leading
+from tracetime._kernels.tube.small_row cimport SmallRow, small_row
+from tracetime._kernels.tube.vectors cimport BLOCK, NEAR, is_small, leading
 from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, saturating_add
-from tracetime._kernels.tube.line_inverse cimport (
-    InverseLine, first_above, first_inverse, is_near, last_below, last_inverse,
+from tracetime._kernels.tube.line_inverse cimport first_above, last_below
+from tracetime._kernels.tube.row_inverse cimport (
+    Lines, OneRow, invert, invert_block, make_lines, one_row, takes, within_block,
 )
 from tracetime._kernels.tube.tube cimport (
     AMBIGUOUS_SOURCE, RESOLVED, Pieces, Rows, RowTable, bent, clamped, end_of, estimated_offset,
@@ -33,171 +35,6 @@ cdef enum:                  # kinds of pieces
     PLAIN = 0
     ONE_SMALL_ROW = 1       # in one row of four lines, small enough for `invert`
     AMBIGUOUS = 2           # of two instants
-
-# One row of four lines, small enough for `along`.
-cdef extern from *:
-    """
-    typedef struct {
-        tt_inverse_line high[2];    /* where a value is reached first */
-        tt_inverse_line low[2];     /* and last */
-        int64_t at;
-        int64_t first;
-        int64_t last;
-        int64_t base;
-        double c[4];
-        double back;        /* 1 / (1 + c[1]) */
-    } tt_piece;
-
-    /* Where the estimate is x: distances from the anchor, the value's from anchor and base on. From
-       the middle of the bar one step along the row's own slope; the next step shows whether that
-       was enough. Whole numbers in floats, which every vector unit has. */
-    static inline double tt_curve(const double *c, double d) {
-        return c[0] + d * (c[1] + d * (c[2] + d * c[3]));
-    }
-
-    static inline double tt_whole(double d) {
-        return (d + TT_SHIFTER) - TT_SHIFTER;
-    }
-
-    static inline double tt_within_bar(double d, double low, double high) {
-        d = d < low ? low : d;
-        return d > high ? high : d;
-    }
-
-    static inline double tt_nearest(const tt_piece *p, double x, double low, double high) {
-        const double middle = (low + high) * 0.5;
-        const double missed = (x - tt_curve(p->c, middle)) - middle;
-        return tt_within_bar(tt_whole(middle + missed * p->back), low, high);
-    }
-
-    static inline double tt_missed(const tt_piece *p, double x, double t) {
-        return (x - tt_whole(tt_curve(p->c, t))) - t;
-    }
-
-    /* Returns 1 where one step was not enough, or no instant's bar holds v. */
-    static inline int tt_invert(
-        const tt_piece *p, int64_t v, int64_t *estimate, int64_t *earliest, int64_t *latest
-    ) {
-        int64_t e = tt_along(&p->high[0], v - p->high[0].from);
-        int64_t l = tt_along(&p->low[0], v - p->low[0].from);
-        int64_t other = tt_along(&p->high[1], v - p->high[1].from);
-        const double x = tt_float(v - p->at - p->base);
-        double t;
-        e = (other > e ? other : e) + 1;
-        other = tt_along(&p->low[1], v - p->low[1].from);
-        l = other < l ? other : l;
-        e = tt_into(e, p->first - p->at, p->last - p->at);
-        l = tt_into(l, p->first - p->at, p->last - p->at);
-        t = tt_nearest(p, x, tt_float(e), tt_float(l));
-        *estimate = p->at + tt_rounded(t);
-        *earliest = p->at + e;
-        *latest = p->at + l;
-        return tt_missed(p, x, t) != 0 || e > l;
-    }
-
-    /* The lines of a row whose distances are below 2^40, in floats alone. */
-    typedef struct {
-        double rate[4];     /* high, high, low, low: */
-        double from[4];     /* rate * x + from is what is to be rounded */
-        double sure;        /* rounding is certain this close to a whole number */
-    } tt_lines;
-
-    static inline int tt_make_lines(const tt_piece *p, double reach, tt_lines *out) {
-        const int64_t origin = p->at + p->base;
-        double apart, most = 0;
-        for (int i = 0; i < 4; i++) {
-            const tt_inverse_line *s = i < 2 ? &p->high[i] : &p->low[i - 2];
-            const int64_t gap = origin - s->from;
-            if (gap >= (INT64_C(1) << 40) || gap <= -(INT64_C(1) << 40))
-                return 0;
-            apart = gap < 0 ? -(double)gap : (double)gap;
-            most = apart > most ? apart : most;
-            out->rate[i] = s->rate;
-            out->from[i] = ((double)gap * s->rate - s->lead) + (i < 2 ? 0.5 : -0.5);
-        }
-        /* Five roundings of what is below 4/3 of that, each by 2^-53 of it. */
-        out->sure = 0.5 - (reach + most + 4) * 0x1p-50;
-        return reach < 0x1p40;
-    }
-
-    TT_CLONES
-    static int tt_invert_block(
-        const tt_piece *piece, const tt_lines *given, const int64_t *restrict values, int64_t n,
-        int64_t *restrict estimate, int64_t *restrict earliest, int64_t *restrict latest
-    ) {
-        const tt_piece p = *piece;
-        const tt_lines k = *given;
-        const int64_t origin = p.at + p.base;
-        const double first = tt_float(p.first - p.at), last = tt_float(p.last - p.at);
-        int64_t lost = 0;
-        for (int64_t i = 0; i < n; i++) {
-            const double x = tt_float(values[i] - origin);
-            const double h0 = x * k.rate[0] + k.from[0], h1 = x * k.rate[1] + k.from[1];
-            const double l0 = x * k.rate[2] + k.from[2], l1 = x * k.rate[3] + k.from[3];
-            const double high = tt_within_bar(h0 > h1 ? h0 : h1, first, last);
-            const double low = tt_within_bar(l0 < l1 ? l0 : l1, first, last);
-            const double e = tt_whole(high), l = tt_whole(low);
-            const double t = tt_nearest(&p, x, e, l);
-            lost |= fabs(high - e) > k.sure ? -1 : 0;
-            lost |= fabs(low - l) > k.sure ? -1 : 0;
-            lost |= tt_missed(&p, x, t) != 0 ? -1 : 0;
-            lost |= e > l ? -1 : 0;
-            estimate[i] = p.at + tt_rounded(t);
-            earliest[i] = p.at + tt_rounded(e);
-            latest[i] = p.at + tt_rounded(l);
-        }
-        return lost != 0;
-    }
-    """
-    ctypedef struct OneRow "tt_piece":
-        InverseLine high[2]
-        InverseLine low[2]
-        int64_t at
-        int64_t first
-        int64_t last
-        int64_t base
-        double c[4]
-        double back
-
-    ctypedef struct Lines "tt_lines":
-        pass
-
-    bint make_lines "tt_make_lines"(const OneRow *piece, double reach, Lines *out) nogil
-    bint invert "tt_invert"(
-        const OneRow *piece, int64_t v, int64_t *estimate, int64_t *earliest, int64_t *latest
-    ) nogil
-    bint invert_block "tt_invert_block"(
-        const OneRow *piece, const Lines *lines, const int64_t *values, int64_t n,
-        int64_t *estimate, int64_t *earliest, int64_t *latest
-    ) nogil
-
-
-cdef inline OneRow one_row(
-    const Bar *bar, const double *c, int64_t first, int64_t last
-) noexcept nogil:
-    cdef OneRow out
-    out.high[0] = first_inverse(&bar.high[0], bar.at)
-    out.high[1] = first_inverse(&bar.high[1], bar.at)
-    out.low[0] = last_inverse(&bar.low[0], bar.at)
-    out.low[1] = last_inverse(&bar.low[1], bar.at)
-    out.c[0], out.c[1], out.c[2], out.c[3] = c[0], c[1], c[2], c[3]
-    out.at, out.first, out.last, out.base = bar.at, first, last, bar.base
-    out.back = 1.0 / (1.0 + c[1])
-    return out
-
-
-cdef bint takes(const OneRow *row, int64_t low, int64_t high) noexcept nogil:
-    """Whether `invert` takes the values low..high of a small row."""
-    cdef int side
-    if not (-NEAR < low and high < NEAR):
-        return False
-    for side in range(2):
-        if not (
-            is_near(low - row.low[side].origin) and is_near(high - row.low[side].origin)
-            and is_near(low - row.high[side].origin) and is_near(high - row.high[side].origin)
-        ):
-            return False
-    return True
 
 
 cdef int64_t earliest_in(
@@ -393,17 +230,68 @@ cdef void invert_array(
             many = leading(values + i, n - i, first, last)
 
 
+cdef struct Intervals:
+    const int64_t *values
+    const int64_t *lows
+    const int64_t *highs
+    int64_t n
+
+
+cdef inline int64_t leading_within(
+    const Intervals *all, int64_t i, int64_t first, int64_t last
+) noexcept nogil:
+    """How many values from i on lie, with their intervals, in [first, last]."""
+    cdef int64_t many = leading(all.values + i, all.n - i, first, last)
+    many = min(many, leading(all.lows + i, many, first, last))
+    return min(many, leading(all.highs + i, many, first, last))
+
+
+cdef void invert_run_within(
+    const Inverse *inverse, const Intervals *all, int64_t i, int64_t many, int64_t p,
+    const Lines *lines, const Out *out
+) noexcept nogil:
+    """Values i..i+many, BLOCK at most, of piece p, which is ONE_SMALL_ROW."""
+    cdef int64_t[BLOCK] lost
+    cdef int64_t j, k = inverse.cells[2 * p]
+    cdef OneRow row = row_of(inverse, p)
+    cdef SmallRow sides = small_row(&inverse.rows.bars[k], inverse.rows.curves + 4 * k)
+    memset(out.status + i, RESOLVED, many)
+    if not within_block(
+        &row, lines, &sides, all.values + i, all.lows + i, all.highs + i, many,
+        out.estimate + i, out.earliest + i, out.latest + i, lost
+    ):
+        return
+    for j in range(many):
+        if lost[j]:
+            invert_within(
+                inverse, i + j, all.values[i + j], all.lows[i + j], all.highs[i + j], p, p, p, out
+            )
+
+
 cdef void invert_intervals(
-    const Inverse *inverse, const int64_t *values, const int64_t *lows, const int64_t *highs,
-    int64_t n, const Out *out
+    const Inverse *inverse, const Intervals *all, const Out *out
 ) noexcept nogil:
     cdef const Pieces *pieces = &inverse.pieces
-    cdef int64_t i
-    for i in range(n):
+    cdef int64_t i = 0, p, first, last, many
+    cdef OneRow row
+    cdef Lines lines
+    while i < all.n:
+        p = piece_of(pieces, all.values[i])
+        if inverse.kinds[p] == ONE_SMALL_ROW:
+            first, last = pieces.starts[p], end_of(pieces, p)
+            many = leading_within(all, i, first, last)
+            row = row_of(inverse, p)
+            if many >= SHORT_RUN and make_lines(&row, reach_of(&row, first, last), &lines):
+                while many:
+                    invert_run_within(inverse, all, i, many, p, &lines, out)
+                    i += many
+                    many = leading_within(all, i, first, last)
+                continue
         invert_within(
-            inverse, i, values[i], lows[i], highs[i], piece_of(pieces, values[i]),
-            piece_of(pieces, lows[i]), piece_of(pieces, highs[i]), out,
+            inverse, i, all.values[i], all.lows[i], all.highs[i], p,
+            piece_of(pieces, all.lows[i]), piece_of(pieces, all.highs[i]), out,
         )
+        i += 1
 
 
 cdef class InverseTable:
@@ -454,6 +342,7 @@ cdef class InverseTable:
         """Values of the other clock, each known to lie in [low, high] where lows is not None."""
         cdef int64_t n = values.shape[0]
         cdef Out out
+        cdef Intervals all
         if not n == estimate.shape[0] == earliest.shape[0] == latest.shape[0] == status.shape[0]:
             raise ValueError("arrays of one length")
         if lows is not None and not n == lows.shape[0] == highs.shape[0]:
@@ -466,5 +355,6 @@ cdef class InverseTable:
             with nogil:
                 invert_array(&self.inverse, &values[0], n, &out)
         else:
+            all.values, all.lows, all.highs, all.n = &values[0], &lows[0], &highs[0], n
             with nogil:
-                invert_intervals(&self.inverse, &values[0], &lows[0], &highs[0], n, &out)
+                invert_intervals(&self.inverse, &all, &out)

@@ -7,14 +7,14 @@ direction: inverse.pyx.
 """
 
 from libc.stdint cimport int64_t, uint8_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 import numpy as np
 
 from tracetime._kernels.tube.bar cimport (
     OPEN_HIGH, OPEN_LOW, Bar, Line, ceil_at, floor_at, high_at, low_at,
 )
-from tracetime._kernels.tube.fixed cimport BITS
+from tracetime._kernels.tube.small_row cimport SmallRow, small_row
 from tracetime._kernels.tube.vectors cimport is_small, leading
 from tracetime._kernels.common.memory cimport add_overflows, saturating_add
 
@@ -58,42 +58,8 @@ cdef int64_t plain_run(
     return n
 
 
-# A small row, for many values at a time.
 cdef extern from *:
     """
-    typedef struct {
-        int64_t ns;
-        int64_t part;
-        int64_t slope;
-        double rise;        /* slope and part as floats, in ns */
-        double lead;
-    } tt_line;
-
-    typedef struct {
-        tt_line low[2];
-        tt_line high[2];
-        int64_t at;
-        int64_t base;
-        double c[4];
-    } tt_row;
-
-    /* (slope x + part) / 2^52, rounded down or up: a float's guess, less than 1 off, whose error
-       the low 64 bits of what it leaves over give the sign of. */
-    static inline int64_t tt_left(const tt_line *line, int64_t x, int64_t guess) {
-        return (int64_t)((uint64_t)line->slope * (uint64_t)x + (uint64_t)line->part
-            - ((uint64_t)guess << 52));
-    }
-
-    static inline int64_t tt_down(const tt_line *line, int64_t x) {
-        const int64_t guess = tt_rounded(tt_float(x) * line->rise + line->lead);
-        return line->ns + guess - (tt_left(line, x, guess) < 0);
-    }
-
-    static inline int64_t tt_up(const tt_line *line, int64_t x) {
-        const int64_t guess = tt_rounded(tt_float(x) * line->rise + line->lead);
-        return line->ns + guess + (tt_left(line, x, guess) > 0);
-    }
-
     TT_CLONES
     static void tt_convert_block(
         const tt_row *row, const int64_t *restrict values, int64_t n,
@@ -112,32 +78,10 @@ cdef extern from *:
         }
     }
     """
-    ctypedef struct FloatLine "tt_line":
-        int64_t ns
-        int64_t part
-        int64_t slope
-        double rise
-        double lead
-
-    ctypedef struct SmallRow "tt_row":
-        FloatLine low[2]
-        FloatLine high[2]
-        int64_t at
-        int64_t base
-        double c[4]
-
     void convert_block "tt_convert_block"(
         const SmallRow *row, const int64_t *values, int64_t n, int64_t *estimate,
         int64_t *earliest, int64_t *latest
     ) nogil
-
-
-cdef inline FloatLine with_floats(const Line *line) noexcept nogil:
-    cdef FloatLine out
-    cdef double one = <double>(<int64_t>1 << BITS)
-    out.ns, out.part, out.slope = line.ns, line.part, line.slope
-    out.rise, out.lead = <double>line.slope / one, <double>line.part / one
-    return out
 
 
 # wide: the arrays of one loop without the GIL
@@ -147,11 +91,7 @@ cdef int64_t small_run(
 ) noexcept nogil:
     """As `plain_run`, for many values of a row that is small."""
     cdef int64_t done = 0, many
-    cdef SmallRow row
-    row.at, row.base = bar.at, bar.base
-    row.low[0], row.low[1] = with_floats(&bar.low[0]), with_floats(&bar.low[1])
-    row.high[0], row.high[1] = with_floats(&bar.high[0]), with_floats(&bar.high[1])
-    memcpy(row.c, c, sizeof(row.c))
+    cdef SmallRow row = small_row(bar, c)
     while True:
         many = leading(values + done, n - done, first, last)
         if many == 0:
