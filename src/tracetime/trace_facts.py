@@ -119,7 +119,7 @@ class WallClockBounds(NamedTuple):
 
     Attributes:
         clock: the REALTIME that it bounded.
-        source: the service: `clockbound`, `chrony`, `adjtimex`, or `another service`.
+        source: the service: `clockbound`, `chrony`, `ptp4l`, `adjtimex`, or `another service`.
         snapshots: at how many snapshots it did.
         within_ns: how far from UTC the clock was at most, at all of them.
     """

@@ -403,7 +403,7 @@ def test_tai_is_refused_where_the_kernel_does_not_know_it(time_):
 def test_other_names_are_refused(time_):
     with pytest.raises(UsageError, match="use REALTIME or TAI"):
         service_of(time_, FakeSource()).now("MONOTONIC")
-    with pytest.raises(UsageError, match="use clockbound, chrony, adjtimex"):
+    with pytest.raises(UsageError, match="use clockbound, chrony, ptp4l, adjtimex"):
         TimeService("ptp")
 
 

@@ -236,7 +236,8 @@ CLOCKS: Final = record(
                 {
                     "clock": clock("The wall clock."),
                     "source": text(
-                        "The service: `clockbound`, `chrony`, `adjtimex`, or `another service`."
+                        "The service: `clockbound`, `chrony`, `ptp4l`, `adjtimex`, or "
+                        "`another service`."
                     ),
                     "snapshots": count("At how many snapshots it bounded the clock."),
                     "within_ns": count("How far from UTC the clock was at most at these, ns."),

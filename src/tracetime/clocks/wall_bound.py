@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 MOST_WALL_BOUND_NS: Final = 1 << 50
 """A bound beyond 13 days is of no use, and sums of such bounds would overflow."""
 
-TIME_SERVICES: Final = ("clockbound", "chrony", "adjtimex")
+TIME_SERVICES: Final = ("clockbound", "chrony", "adjtimex", "ptp4l")
 """The names of the services that bound a clock. A recording has their places here, from 1."""
 
 
@@ -16,7 +16,8 @@ class WallBound(NamedTuple):
 
     Attributes:
         earliest_ns, latest_ns: UTC less the reading was neither below nor above that, ns.
-        source: the time service that says so: `clockbound`, `chrony` or `adjtimex`.
+        source: the time service that says so: `clockbound`, `chrony`, `ptp4l` or
+            `adjtimex`.
     """
 
     earliest_ns: int

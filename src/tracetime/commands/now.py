@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--source",
-    type=click.Choice(["clockbound", "chrony", "adjtimex"]),
+    type=click.Choice(["clockbound", "chrony", "ptp4l", "adjtimex"]),
     help="Ask this one alone. Without it: the first of them that states a bound.",
 )
 @result_option
@@ -37,8 +37,9 @@ def command(clock: WallClock, source: SourceName | None, as_json: bool) -> None:
     """Print between which times true time is now.
 
     The bound is what the time service of this machine states: the shared memory of AWS ClockBound,
-    chronyd's tracking, or what the kernel was told (adjtimex). If none states one, the exit code is
-    1, and the output says why of each: it is not there, not synchronised, or gives no bound.
+    chronyd's tracking, ptp4l's offset and delay, or what the kernel was told (adjtimex). If none
+    states one, the exit code is 1, and the output says why of each: it is not there, not
+    synchronised, or gives no bound.
 
     \b
     Examples:

@@ -20,6 +20,7 @@ from tracetime.sources.time_service.chrony import Chrony
 from tracetime.sources.time_service.clockbound import ClockBound
 from tracetime.sources.time_service.host_clocks import HOST_CLOCKS, Clocks
 from tracetime.sources.time_service.kernel import Kernel
+from tracetime.sources.time_service.ptp4l import Ptp4l
 from tracetime.sources.time_service.statement import (
     PPB,
     DisruptedError,
@@ -29,10 +30,11 @@ from tracetime.sources.time_service.statement import (
 from tracetime.sources.time_service.true_time import WALL_CLOCKS, TrueTime, WallClock
 from tracetime.text import duration
 
-SourceName = Literal["clockbound", "chrony", "adjtimex"]
+SourceName = Literal["clockbound", "chrony", "ptp4l", "adjtimex"]
 SOURCES: Final[dict[SourceName, Callable[[], TimeSource]]] = {
     "clockbound": ClockBound,
     "chrony": Chrony,
+    "ptp4l": Ptp4l,
     "adjtimex": Kernel,
 }
 """Best first."""
@@ -75,8 +77,8 @@ class TimeService:
     takes half a microsecond. Threads may share it, and a forked child may go on with it.
 
     Args:
-        source: the one to use: `clockbound`, `chrony` or `adjtimex`; None for the best one that
-            states a bound, in this order.
+        source: the one to use: `clockbound`, `chrony`, `ptp4l` or `adjtimex`; None for the best one
+            that states a bound, in this order.
         sources: others in their place, best first.
         clocks: others than this machine's.
 

@@ -15,7 +15,8 @@ class TrueTime(NamedTuple):
         earliest_ns, latest_ns: true time, ns since 1970, was neither before nor after that.
         estimate_ns: the middle.
         clock: `REALTIME`: UTC as POSIX counts it, without leap seconds; or `TAI`.
-        source: the time service that bounds it: `clockbound`, `chrony` or `adjtimex`.
+        source: the time service that bounds it: `clockbound`, `chrony`, `ptp4l` or
+            `adjtimex`.
         age_ns: how old the service's statement was; the bounds have grown over that time.
     """
 
