@@ -76,10 +76,6 @@ class BracketedDevice(CalibratedDevice):
     Args:
         name: of its clock.
         label: what its maker calls the device.
-        now: reads MONOTONIC_RAW, ns.
-
-    Attributes:
-        now: as given.
     """
 
     host_clocks = (MONOTONIC_RAW,)
@@ -88,12 +84,8 @@ class BracketedDevice(CalibratedDevice):
     ns_per_tick = Fraction(1)
     valid_bits = 64
 
-    def __init__(self, name: str, label: str, now: Callable[[], int] = raw_ns) -> None:
+    def __init__(self, name: str, label: str) -> None:
         self.name, self.clock, self.label = name, named(name), label
-        self.now = now
-
-    @abstractmethod
-    def stamp(self, count: int = 1) -> list[int]: ...
 
     @property
     @abstractmethod

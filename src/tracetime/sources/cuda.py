@@ -7,7 +7,7 @@ instruction set; it leaves the timer's step to the device, so that is measured.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -64,13 +64,12 @@ class CudaDevice(BracketedDevice):
     Args:
         cuda: the driver's functions.
         position: of the device, as CUDA counts.
-        now: reads MONOTONIC_RAW, ns.
 
     Raises:
         SourceError: it cannot run the kernel, or its timer stands still.
     """
 
-    def __init__(self, cuda: api.Cuda, position: int, now: Callable[[], int] = raw_ns) -> None:
+    def __init__(self, cuda: api.Cuda, position: int) -> None:
         self._cuda = cuda
         what = f"opening CUDA's device {position}"
         self._device = int(cuda.make(what, "cuDeviceGet", api.i32, position).value)
@@ -78,7 +77,7 @@ class CudaDevice(BracketedDevice):
         label = cuda.make(what, "cuDeviceGetName", kind, _NAME_BYTES, self._device)
         uuid = cuda.make(what, "cuDeviceGetUuid", ctypes.c_uint8 * 16, self._device)
         name = label.value.decode(errors="replace")[:100] or "a CUDA device"
-        super().__init__(f"{CUDA}.{bytes(uuid).hex()}", name, now)
+        super().__init__(f"{CUDA}.{bytes(uuid).hex()}", name)
         self._one = OneAtATime(f"work of {self.label}")
         self._made: list[tuple[str, Any]] = []
         self._context: api.Handle | None = None
@@ -188,13 +187,13 @@ class CudaDevice(BracketedDevice):
                 self._cuda.check(what, "cuStreamQuery", self._stream)
             return code == api.SUCCESS
 
-        before_ns = self.now()
+        before_ns = raw_ns()
         launch = self._kernel, *one_thread, 0, self._stream, arguments, None
         self._cuda.check(what, "cuLaunchKernel", *launch)
         if not is_done(done):
             self._stuck = True
             raise SourceError(f"{self.label} has not done its work in 10 s: is it stuck?")
-        after_ns = self.now()
+        after_ns = raw_ns()
         return Bracket(before_ns, self._words[:count], after_ns)
 
     def _measure_step(self) -> int:

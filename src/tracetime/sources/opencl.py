@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable
 from typing import Final, Literal
 
 from tracetime.clocks.ids import ClockId
@@ -42,7 +41,6 @@ class OpenClDevice(BracketedDevice):
         opencl: the loader's functions.
         platform, device: as OpenCL lists them.
         seen: how many devices had each identity so far; this one is added.
-        now: reads MONOTONIC_RAW, ns.
 
     Attributes:
         method: how its clock is read: by clGetDeviceAndHostTimer, or by the times of a command.
@@ -57,16 +55,14 @@ class OpenClDevice(BracketedDevice):
         platform: api.Handle,
         device: api.Handle,
         seen: dict[str, int],
-        now: Callable[[], int] = raw_ns,
     ) -> None:
         self._cl, self._platform, self._device = opencl, platform, device
         label = api.text(opencl.device_info(device, api.DEVICE_NAME)) or "an OpenCL device"
         identity = self._identity(label)
         before = seen.get(identity, 0)
         seen[identity] = before + 1
-        super().__init__(
-            f"{OPENCL}.{identity}" + (f".{before}" if before else ""), label[:100], now
-        )
+        name = f"{OPENCL}.{identity}" + (f".{before}" if before else "")
+        super().__init__(name, label[:100])
         self._resolution_ns = self._read_resolution()
         self._made: list[tuple[str, api.Handle]] = []
         self._stuck = False
@@ -173,9 +169,9 @@ class OpenClDevice(BracketedDevice):
         device, host = api.u64(), api.u64()
         what = f"clGetDeviceAndHostTimer of {self.label}"
         arguments = self._device, ctypes.byref(device), ctypes.byref(host)
-        before_ns = self.now()
+        before_ns = raw_ns()
         self._cl.check(what, "clGetDeviceAndHostTimer", *arguments)
-        return Bracket(before_ns, [device.value], self.now()), host.value
+        return Bracket(before_ns, [device.value], raw_ns()), host.value
 
     def _commands(self, count: int) -> tuple[Bracket, list[int]]:
         """Begin of the first and end of the last of some commands, and the ends of all.
@@ -185,7 +181,7 @@ class OpenClDevice(BracketedDevice):
         self._check_open()
         events: list[api.Handle] = []
         try:
-            before_ns = self.now()
+            before_ns = raw_ns()
             for _ in range(count):
                 event = api.Handle()
                 where = self._queue, self._buffer, 0, 0, _BYTES, _WORD
@@ -196,7 +192,7 @@ class OpenClDevice(BracketedDevice):
             self._cl.check(f"clFlush of {self.label}", "clFlush", self._queue)
             # Commands of one queue are done in order.
             self._wait(events[-1])
-            after_ns = self.now()
+            after_ns = raw_ns()
             ends = [self._time(event, api.PROFILING_END) for event in events]
             begin = self._time(events[0], api.PROFILING_START)
             return Bracket(before_ns, [begin, ends[-1]], after_ns), ends
