@@ -43,6 +43,7 @@ def test_the_devices_of_a_recording(text):
     opencl, *ptp = (f"dev.tracetime.{name}" for name in ("opencl.00aa", "ptp.0", "ptp.1"))
     graph = graph_of(opencl, *ptp, VULKAN)
     assert graph.clock(text) == ClockId.parse(opencl)
+    assert graph.clock(text, known=True) == ClockId.parse(opencl)
     assert graph.convert(105, "BOOTTIME", text) == 1005
     for number, name in enumerate(ptp):
         assert graph.clock(f"ptp.{number}") == graph.clock(f"ptp:{number}") == ClockId.parse(name)

@@ -79,7 +79,7 @@ def unknown_name(
     if name is None:
         return None
     known = _known(parts)
-    if ClockId.parse(text) in known:
+    if clock_named(parts, text) in known:
         return None
     near, have = _near(parts, known, name), listed(known, parts.state.name)
     return ConversionError(f"no snapshot has {text}{near or ':'} {have}", reason)

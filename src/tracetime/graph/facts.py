@@ -45,7 +45,7 @@ class GraphFacts:
         """The clock that `ClockId.parse` finds in a text, or that has this name in the graph.
 
         That is the name of a declared domain, or of a recording's clock as `tracetime record`
-        prints it: `TSC`, `TAI`; `vulkan:0` where one device was recorded.
+        prints it: `TSC`, `TAI`, `ptp.0`; `vulkan:0`, `opencl.0` where one device was recorded.
 
         Args:
             known: refuse a name with dots that no snapshot has.
