@@ -18,6 +18,7 @@ from tracetime.merging.boots import Boots
 from tracetime.merging.collectives import PYTORCH, Together, TogetherRule, add_collectives
 from tracetime.merging.constant_offsets import add_sync, half_width_ns
 from tracetime.merging.files import MergedFile, open_files
+from tracetime.merging.flow_ties import add_flows_between
 from tracetime.merging.manifest_ties import add_manifests, reference_of
 from tracetime.merging.message_ties import TCP, MessageRule, Messages, add_messages
 from tracetime.merging.span_calls import add_span_calls
@@ -102,6 +103,8 @@ class JoinedTraces:
             self.ties = self._of_one_boot()
             self.ties += add_manifests(self.graph, self.files, self.boots)
             self.ties += add_span_calls(self.graph, self.files, self.boots)
+            if (reading or {}).get("orders") == "flows":
+                self.ties += add_flows_between(self.graph, self.files, self.boots)
             for text in sync:
                 self.ties.append(add_sync(self.graph, self.files, self.boots, text))
             if sum(isinstance(file.trace, CtfTrace) for file in self.files) > 1:

@@ -7,7 +7,7 @@ to be evidence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -38,7 +38,7 @@ _READ: Final = (RESOLVED, AS_IS, NO_PATH, UNKNOWN_SOURCE_CLOCK, UNKNOWN_TARGET_C
 """The statuses of events whose reading is known."""
 
 
-class _Steps(NamedTuple):
+class FlowSteps(NamedTuple):
     """Places of events in flows: arrays of one length.
 
     Attributes:
@@ -53,62 +53,127 @@ class _Steps(NamedTuple):
     clock: Values
     reading: Values
 
-    def at(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> _Steps:
-        return _Steps(self.flow[rows], self.kind[rows], self.clock[rows], self.reading[rows])
+    def at(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> FlowSteps:
+        return FlowSteps(self.flow[rows], self.kind[rows], self.clock[rows], self.reading[rows])
 
 
 _NONE: Final = np.empty(0, dtype=np.int64)
-_NO_STEPS: Final = _Steps(np.empty(0, dtype=np.uint64), _NONE, _NONE, _NONE)
+_NO_ROWS: Final = np.empty(0, dtype=np.intp)
+_NO_STEPS: Final = FlowSteps(np.empty(0, dtype=np.uint64), _NONE, _NONE, _NONE)
 _NAMING: Final = ("clock", "sequence", "machine")
 
 
-def add_flows(trace: Trace, read: Callable[[PacketObserver], Iterator[Columns]]) -> FlowCounts:
-    """Read a trace from its start, and add its flows between machines to its graph as orders."""
+class FlowEvents(NamedTuple):
+    """The events of a trace that are in flows.
+
+    Attributes:
+        clocks: those that they were read in, and of each the ns of its unit.
+        steps: their places; `clock` is an index of `clocks`.
+        left_out: how many there was no room for.
+    """
+
+    clocks: list[tuple[ClockId, int]]
+    steps: FlowSteps
+    left_out: int
+
+
+class FlowOrders(NamedTuple):
+    """Events of flows that happened before others on another machine.
+
+    Attributes:
+        flows: how many flows have events of several machines.
+        used: how many of them have a direction.
+        before, after: indices of pairs of events, the first before the second, in `steps`.
+        steps: the events, in another order than they were given.
+        rows: where they were.
+    """
+
+    flows: int
+    used: int
+    before: npt.NDArray[np.intp]
+    after: npt.NDArray[np.intp]
+    steps: FlowSteps
+    rows: npt.NDArray[np.intp]
+
+
+def flow_events(trace: Trace, read: Callable[[PacketObserver], Iterator[Columns]]) -> FlowEvents:
+    """Read a trace from its start: its events in flows, but for those of clocks that wrap."""
     clocks, steps, left_out = _read(trace, read)
     wrapping = [trace.clocks.domain(clock).valid_bits not in (None, 64) for clock in clocks]
     # Which wrap a reading belongs to is open.
     steps = steps.at(~np.array(wrapping, dtype=bool)[steps.clock])
-    steps = _between_machines(steps, clocks)
+    units = {info.clock: info.unit_ns for info in trace.clocks.clocks()}
+    return FlowEvents([(clock, units.get(clock, 1)) for clock in clocks], steps, left_out)
+
+
+def flow_orders(steps: FlowSteps, machine: Values) -> FlowOrders:
+    """Find which events of flows happened before which on another machine.
+
+    machine: of each event.
+    """
+    rows = _between_machines(steps, machine)
+    steps, machine = steps.at(rows), machine[rows]
     starts = _starts(steps.flow)
     if not len(starts):
-        return FlowCounts(0, 0, 0, left_out)
-    machine = np.array([clock.machine for clock in clocks], dtype=np.int64)[steps.clock]
+        return FlowOrders(0, 0, _NO_ROWS, _NO_ROWS, steps, rows)
     directed = _directed(steps)
     number = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(machine)))
     pairs = list(_neighbours(steps, directed[number]))
-    before, after = (np.concatenate(ends) for ends in zip((_NONE, _NONE), *pairs, strict=True))
+    before, after = (np.concatenate(e) for e in zip((_NO_ROWS, _NO_ROWS), *pairs, strict=True))
     across = machine[before] != machine[after]
     before, after = before[across], after[across]
-    _add(trace, clocks, steps, before, after)
     used = len(np.unique(number[before]))
-    return FlowCounts(len(starts), len(starts) - used, len(before), left_out)
+    return FlowOrders(len(starts), used, before, after, steps, rows)
 
 
-def _add(
-    trace: Trace,
-    clocks: list[ClockId],
-    steps: _Steps,
-    before: npt.NDArray[np.intp],
-    after: npt.NDArray[np.intp],
-) -> None:
-    """Add orders of the events of flows, by pair of clocks."""
-    units = {info.clock: info.unit_ns for info in trace.clocks.clocks()}
+def between_files(steps: FlowSteps, file: Values) -> npt.NDArray[np.bool_]:
+    """Which events are of flows that no file both begins and ends: such a flow is the file's own.
+
+    file: of each event.
+    """
+    flows, number = np.unique(steps.flow, return_inverse=True)
+    files, of = np.unique(file, return_inverse=True)
+    place = number * len(files) + of
+    is_end = steps.kind >= _ENDS
+    own = np.zeros(len(flows), dtype=np.bool_)
+    own[np.intersect1d(place[is_end], place[~is_end]) // max(len(files), 1)] = True
+    return ~own[number]
+
+
+def add_flows(trace: Trace, read: Callable[[PacketObserver], Iterator[Columns]]) -> FlowCounts:
+    """Read a trace from its start, and add its flows between machines to its graph as orders."""
+    events = flow_events(trace, read)
+    machines = np.array([clock.machine for clock, _ in events.clocks], dtype=np.int64)
+    found = flow_orders(events.steps, machines[events.steps.clock])
+    for one, other, sent, received in by_clocks(events.clocks, found):
+        trace.clocks._parts.state.orders.add(one, other, sent, received, 0)
+    undirected = found.flows - found.used
+    return FlowCounts(found.flows, undirected, len(found.before), events.left_out)
+
+
+def by_clocks(
+    clocks: list[tuple[ClockId, int]], found: FlowOrders
+) -> Iterator[tuple[ClockId, ClockId, Values, Values]]:
+    """The readings of orders, before and after, for each pair of clocks.
+
+    clocks: with the ns of their unit, by number.
+    """
+    steps, before, after = found.steps, found.before, found.after
     keys = steps.clock[before] * len(clocks) + steps.clock[after]
     for key in np.unique(keys).tolist():
         ours = keys == key
-        one, other = clocks[key // len(clocks)], clocks[key % len(clocks)]
-        trace.clocks._parts.state.orders.add(
+        (one, unit), (other, also) = clocks[key // len(clocks)], clocks[key % len(clocks)]
+        yield (
             one,
             other,
-            steps.reading[before[ours]] // units.get(one, 1),
-            steps.reading[after[ours]] // units.get(other, 1),
-            0,
+            steps.reading[before[ours]] // unit,
+            steps.reading[after[ours]] // also,
         )
 
 
 def _read(
     trace: Trace, read: Callable[[PacketObserver], Iterator[Columns]]
-) -> tuple[list[ClockId], _Steps, int]:
+) -> tuple[list[ClockId], FlowSteps, int]:
     """The clocks that events of flows name, and the events' places in flows."""
     log = FlowLog(MOST_STEPS)
     # An event without a clock is on trace time: of the home machine only, that is a reading.
@@ -125,24 +190,29 @@ def _read(
         if len(row):
             clock = numbers.of_rows({name: columns[name][row] for name in _NAMING})
             clock[columns["clock"][row] == 0] = 0
-            parts.append(_Steps(flow, kind, clock, columns["source_ns"][row]))
+            parts.append(FlowSteps(flow, kind, clock, columns["source_ns"][row]))
+    return numbers.clocks, joined_steps(parts), log.left_out
+
+
+def joined_steps(parts: Sequence[FlowSteps]) -> FlowSteps:
+    """Several, one after the other."""
     flows, *rest = zip(*parts, strict=True)
-    steps = _Steps(np.concatenate(flows), *map(np.concatenate, rest))
-    return numbers.clocks, steps, log.left_out
+    return FlowSteps(np.concatenate(flows), *map(np.concatenate, rest))
 
 
-def _between_machines(steps: _Steps, clocks: list[ClockId]) -> _Steps:
-    """The flows that have events of several machines: each one's events together, by place."""
-    steps = steps.at(np.lexsort((steps.kind, steps.flow)))
-    machine = np.array([clock.machine for clock in clocks], dtype=np.int64)[steps.clock]
-    starts = _starts(steps.flow)
+def _between_machines(steps: FlowSteps, machine: Values) -> npt.NDArray[np.intp]:
+    """The events of flows that have some of several machines: each flow's together, by place."""
+    order = np.lexsort((steps.kind, steps.flow))
+    starts = _starts(steps.flow[order])
     if not len(starts):
-        return steps
+        return order
+    machine = machine[order]
     mixed = np.minimum.reduceat(machine, starts) != np.maximum.reduceat(machine, starts)
-    return steps.at(np.repeat(mixed, np.diff(starts, append=len(machine))))
+    rows: npt.NDArray[np.intp] = order[np.repeat(mixed, np.diff(starts, append=len(machine)))]
+    return rows
 
 
-def _directed(steps: _Steps) -> npt.NDArray[np.bool_]:
+def _directed(steps: FlowSteps) -> npt.NDArray[np.bool_]:
     """Which flows, by number, have one direction.
 
     An id that begins or terminates twice is used for several flows, and so is one whose events
@@ -167,7 +237,7 @@ def _directed(steps: _Steps) -> npt.NDArray[np.bool_]:
 
 
 def _neighbours(
-    steps: _Steps, chosen: npt.NDArray[np.bool_]
+    steps: FlowSteps, chosen: npt.NDArray[np.bool_]
 ) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
     """Pairs of events, the first before the second, of the chosen ones' flows: part by part."""
     place = np.minimum(steps.kind, _ENDS)

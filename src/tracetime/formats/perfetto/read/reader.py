@@ -33,6 +33,7 @@ from tracetime.formats.perfetto.extension import (
     time_service,
     with_largest_lag,
 )
+from tracetime.formats.perfetto.read.flows import FlowEvents, add_flows, flow_events
 from tracetime.formats.perfetto.read.remote import add_rounds, bounds_between, unused_bounds
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.formats.perfetto.schema import ftrace_names, process_types, vocabulary
@@ -224,14 +225,16 @@ class PerfettoTrace(Trace):
         return self._graph
 
     def _add_flows(self) -> None:
-        from tracetime.formats.perfetto.read.flows import add_flows
-
         try:
             self._flows = add_flows(self, partial(self._observed, None))
         except BaseException:
             # Without its flows it is not the graph that was asked for.
             self._graph = None
             raise
+
+    def flow_events(self) -> FlowEvents:
+        """Read the file: its events in flows, for what they say of those of other files."""
+        return flow_events(self, partial(self._observed, None))
 
     @property
     def round_orders(self) -> int:
