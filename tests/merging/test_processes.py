@@ -14,6 +14,7 @@ import pytest
 from building import BOOTTIME, REALTIME, event, snapshot, trace
 from merged_traces import merged
 
+import tracetime as tt
 from tracetime.errors import TraceError
 from tracetime.merging import perfetto_output
 from tracetime.merging.ahead import Ahead
@@ -225,6 +226,14 @@ def test_files_are_baked_alike_in_processes_and_in_threads(tmp_path, monkeypatch
     assert by_processes.data == by_threads.data
     assert by_processes.report == by_threads.report
     assert str(own) not in pids.read_text().split()
+
+
+def test_a_number_of_processes_that_cannot_be_is_refused(monkeypatch):
+    with pytest.raises(tt.UsageError, match="processes=-1: 0, or more"):
+        tt.merge(["a", "b"], "out.pftrace", processes=-1)
+    monkeypatch.delattr(os, "fork")
+    with pytest.raises(tt.UsageError, match="processes=2: 0, or more where"):
+        tt.merge(["a", "b"], "out.pftrace", processes=2)
 
 
 def test_files_of_one_machine_are_baked_one_after_the_other_here(tmp_path, monkeypatch):

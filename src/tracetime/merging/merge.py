@@ -73,6 +73,8 @@ def merge(  # noqa: PLR0913  the options of the command
             f"{os.fspath(out)!r} ends in neither {ENDING}, a Perfetto trace of all events, nor "
             ".zip, an archive of the files with a perfetto_manifest"
         )
+    if processes < 0 or (processes and not hasattr(os, "fork")):
+        raise UsageError(f"processes={processes}: 0, or more where processes can be forked (Linux)")
     with JoinedTraces(
         inputs,
         sync=sync,
