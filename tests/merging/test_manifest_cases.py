@@ -135,6 +135,7 @@ def test_an_offset_of_one_of_several_machines(tmp_path):
     assert report.trace_time == "BOOTTIME of server.pb (server)"
     assert [file.offset_ns for file in report.files] == [500, 0]
     assert report.written.files[0].carried == 2
+    assert report.written.machines == {0: "server", 1: "vm", 2: "phone"}
     off = {row["name"]: int(row["ts"]) for row in found}
     for row in said(name):
         late = 500 if row["machine"] == "phone" else 0

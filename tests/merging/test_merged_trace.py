@@ -204,6 +204,7 @@ def test_three_machines_with_trace_clocks_of_three_kinds(tmp_path):
     )
     with made.joined() as joined:
         assert [joined.files[n].home.clock for n in range(3)] == [206, MONOTONIC, REALTIME]
+        assert made.report.written.clock == joined.boots.clock(0, tt.ClockId(BOOTTIME))
         assert made.rows() == wanted(joined)
     assert by_twin(made) == made.rows()
     with opened(made.data) as one:
