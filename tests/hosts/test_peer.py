@@ -206,6 +206,12 @@ def test_a_peer_is_of_one_recording(server, tmp_path):
     assert not path.exists()
 
 
+def test_a_host_that_is_written_in_two_ways_is_given_twice(tmp_path):
+    for one, other in (("127.0.0.1:1", "udp://127.0.0.1:1"), ("ssh://a", "ssh://a/")):
+        with pytest.raises(UsageError, match="is given twice"):
+            tt.record(tmp_path / "a.pftrace", peers=[Peer(one), Peer(other)])
+
+
 def test_keys_are_for_udp(tmp_path):
     key = tmp_path / "key"
     key.write_bytes(b"0123456789abcdef")

@@ -56,7 +56,7 @@ RECORD: Final = record(
             record(
                 "One of them.",
                 {
-                    "name": text("As it was given."),
+                    "name": text("As it was given, without udp://."),
                     "machines": listed(
                         "Its machine_id in the trace; another one after each suspend or restart.",
                         {**count("A machine_id."), "minimum": 1},

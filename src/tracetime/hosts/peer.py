@@ -37,7 +37,7 @@ class Peer:
         timeout_s: how long to wait for a reply.
 
     Attributes:
-        name: the host, as it is given.
+        name: the host, without `udp://`.
 
     Raises:
         UsageError: no such host; a key that cannot be read, or that others may use.
@@ -53,7 +53,8 @@ class Peer:
         if not 0 < timeout_s <= _LATEST_S:
             raise UsageError(f"timeout_s is {timeout_s}: use up to {_LATEST_S:g}")
         check_host(host)
-        self.name = host
+        # Of two ways to write a host, one.
+        self.name = host.removeprefix("udp://").removesuffix("/")
         self._key = None if key_file is None else read_key(key_file)
         self._command = ssh_command(host, asks=False)
         if self._command is not None and self._key is not None:
