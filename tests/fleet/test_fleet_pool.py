@@ -1,9 +1,15 @@
 """A pool of processes: each trace once, whatever happens to a process."""
 
+import contextlib
+import os
+import signal
 import sys
+import threading
+import time
 
 import pytest
-from fleet_faults import die_if_told, die_once, take
+from fleet_faults import die_if_told, die_once, hold, take
+from fleets import all_ended
 
 from tracetime.fleet.pool import run_in_pool
 
@@ -42,4 +48,22 @@ def test_a_trace_whose_process_was_killed_by_chance_is_done(tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited on Linux")
 def test_a_process_takes_no_more_memory_than_it_may():
     found = list(run_in_pool(take, ["100", "600", "100"], died, 1, 400 << 20))
-    assert found == [100, -1, 100]
+    assert sorted(found) == [-1, 100, 100]
+
+
+def test_a_process_that_hangs_does_not_keep_a_run_from_being_interrupted(tmp_path):
+    begun = tmp_path / "begun"
+    running = run_in_pool(hold, ["1", str(begun)], died, 1, GB)
+    process = next(running)
+    end = time.monotonic() + 60
+    while not begun.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    closing = threading.Thread(target=running.close, daemon=True)
+    try:
+        closing.start()
+        closing.join(60)
+        assert not closing.is_alive()
+        assert all_ended([process])
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)

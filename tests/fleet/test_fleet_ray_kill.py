@@ -43,9 +43,9 @@ def traces(tmp_path):
     return write_fleet(tmp_path / "traces", TRACES, corrupt=(7, 31))
 
 
-def start(spawn, traces, out, *address):
+def start(spawn, traces, out, *address, **streams):
     words = ("fleet", "convert", traces, "-o", out, "--max-failures", 2, "--workers", 2)
-    return spawn(*words, *address, stdout=subprocess.DEVNULL)
+    return spawn(*words, *address, stdout=subprocess.DEVNULL, **streams)
 
 
 def workers_of(process):
@@ -110,3 +110,18 @@ def test_a_local_cluster_ends_with_a_run_that_is_killed_and_a_pool_goes_on(
     with start(spawn, traces, out) as again:
         assert again.wait(120) == 0
     assert_complete(out, traces, rejected(traces))
+
+
+def test_a_run_that_is_terminated_says_so_and_no_more(spawn, tmp_path):
+    """Ray's own answer to SIGTERM has the addresses of its code."""
+    traces, out = write_fleet(tmp_path / "traces", 400), tmp_path / "out"
+    with (tmp_path / "said").open("w+b") as said:
+        with start(spawn, traces, out, "--address", "local", stderr=said) as child:
+            wait_for_work(out, random.Random(4), 4)
+            child.terminate()
+            assert child.wait(60) == 128 + signal.SIGTERM
+        said.seek(0)
+        *progress, last = said.read().splitlines()
+    assert last == b"tracetime: terminated"
+    assert all(b"/400 traces" in line for line in progress)
+    assert not list(out.glob(".work/*"))

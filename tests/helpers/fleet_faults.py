@@ -1,5 +1,6 @@
 """Functions that processes of a pool call, and that end badly for some traces."""
 
+import itertools
 import os
 import signal
 import time
@@ -47,3 +48,11 @@ def wait(text):
             time.sleep(0.01)
     finally:
         Path(text).touch()
+
+
+def hold(text):
+    """Return this process; for a path, make that file, and never let go of the interpreter again."""
+    if text.startswith("/"):
+        Path(text).touch()
+        sum(itertools.repeat(0))
+    return os.getpid()

@@ -11,13 +11,15 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import connection, get_context, parent_process
+from multiprocessing.process import BaseProcess
 from types import FrameType
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from tracetime.fleet.memory import limit_memory
 
@@ -107,6 +109,18 @@ def _end(pool: ProcessPoolExecutor) -> None:
             if process.pid is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process.pid, number)
+    _kill_after(processes, 4 * _PATIENCE_S)
+
+
+def _kill_after(processes: Sequence[BaseProcess], seconds: float) -> None:
+    """Kill those that have not ended by then: a loop in a kernel lets no handler of Python run."""
+    left = {process.sentinel: process for process in processes}
+    end = time.monotonic() + seconds
+    while left and (remaining := end - time.monotonic()) > 0:
+        for sentinel in connection.wait(list(left), remaining):
+            del left[cast("int", sentinel)]
+    for process in left.values():
+        process.kill()
 
 
 def _start(memory: int) -> None:

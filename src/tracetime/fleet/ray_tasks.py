@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import socket
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from itertools import islice
@@ -126,10 +128,14 @@ def _connected(ray: Any, address: str, workers: int | None, memory: int) -> Iter
         own["_memory"] = (workers or 1) * memory
     else:
         _check_reachable(address)
+    on_sigterm = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **own)
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise UsageError(f"cannot use Ray at {printable(address)!r}: {error}") from error
+    if callable(on_sigterm) and threading.current_thread() is threading.main_thread():
+        # That of Ray prints addresses of its own code, and another exit code.
+        signal.signal(signal.SIGTERM, on_sigterm)
     try:
         yield
     finally:
