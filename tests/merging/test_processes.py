@@ -171,9 +171,12 @@ def test_a_merge_that_is_ended_leaves_no_process(tmp_path, number, code):
     pids = [int(path.read_text()) for path in started]
     assert child.pid not in pids
     child.send_signal(number)
-    assert child.wait(timeout=60) == code, child.communicate()
-    assert child.stderr is not None
-    child.stderr.close()
+    try:
+        assert child.wait(timeout=60) == code
+    finally:
+        child.kill()
+        assert child.stderr is not None
+        child.stderr.close()
     if number == signal.SIGKILL:
         # They sleep: only what they would send next shows them that nobody reads it.
         for pid in pids:
