@@ -6,11 +6,9 @@ import pytest
 from building import BOOTTIME, event, snapshot, trace
 from faults import GPU
 from samples import CLOCK_SYNC, UNRESOLVED
+from wall_bounds import bounded_recording
 
-from tracetime import Snapshot
-from tracetime.clocks.kernel_clock import STA_UNSYNC, KernelClock
 from tracetime.clocks.wall_bound import WallBound
-from tracetime.formats.perfetto.write.writer import TraceWriter
 
 pytest_plugins = ["cli"]
 
@@ -57,23 +55,12 @@ def test_clocks_json(tracetime, write):
     assert result["series"][0] == {"clocks": ["MONOTONIC", "BOOTTIME", "REALTIME"], "snapshots": 6}
 
 
-def recorded(path, *bounds):
-    """A trace of a snapshot for each bound of REALTIME, or None; the kernel does not know it."""
-    writer = TraceWriter(path)
-    kernel = KernelClock(0, 10_000, 0, 16_000_000, 16_000_000, STA_UNSYNC, 5, 0)
-    for n, bound in enumerate(bounds, 1):
-        readings = Snapshot({"BOOTTIME": n * 10**9, "REALTIME": n * 10**9})
-        writer.snapshot(readings, kernel_clock=kernel, wall_bound=bound, main=True)
-    writer.close()
-    return path
-
-
 CHRONY = WallBound(-90_000, 216_000, "chrony")
 KERNEL = WallBound(-3_000_000, 0, "adjtimex")
 
 
 def test_clocks_says_how_far_off_the_wall_clock_was(tracetime, tmp_path):
-    path = recorded(tmp_path / "a.pftrace", CHRONY, CHRONY, None, KERNEL)
+    path = bounded_recording(tmp_path / "a.pftrace", CHRONY, CHRONY, None, KERNEL)
     lines = tracetime("clocks", path)[1].splitlines()
     assert lines[1:3] == [
         "REALTIME was within 216 us of UTC, as chrony said at 2 snapshots.",
@@ -89,12 +76,12 @@ def test_clocks_says_how_far_off_the_wall_clock_was(tracetime, tmp_path):
     ("bounds", "found"), [([CHRONY, CHRONY], False), ([CHRONY, None], True), ([None], True)]
 )
 def test_a_clock_that_a_service_bounds_is_not_unsynchronised(tracetime, tmp_path, bounds, found):
-    path = recorded(tmp_path / "a.pftrace", *bounds)
+    path = bounded_recording(tmp_path / "a.pftrace", *bounds)
     assert ("REALTIME was not synchronised" in tracetime("doctor", path)[1]) == found
 
 
 def test_a_report_says_how_far_off_the_wall_clock_was(tracetime, tmp_path):
-    path, page = recorded(tmp_path / "a.pftrace", CHRONY), tmp_path / "a.html"
+    path, page = bounded_recording(tmp_path / "a.pftrace", CHRONY), tmp_path / "a.html"
     assert tracetime("report", path, "-o", page)[0] == 0
     assert "within 216 us of UTC (chrony)" in page.read_text()
 

@@ -28,12 +28,14 @@ from replying import Server
 from samples import CLOCK_SYNC, EMPTY, MANY, SLICES, UNRESOLVED
 from simulated import Machine, usual_clocks
 from text_format import MAGIC, TextTrace, is_text
+from wall_bounds import bounded_recording
 
 from tools.make_ranks import make_ranks
 from tracetime import ClockId, fleet, formats, serve
 from tracetime.analysis import summary
 from tracetime.capture import calibrate, promise_checks, sampling
 from tracetime.capture import record as recording
+from tracetime.clocks.wall_bound import WallBound
 from tracetime.commands import clocks, run
 from tracetime.reporting import facts
 from tracetime.sources.fake import DeviceFaults, FakeClock, FakeDevice, FakeSource, FakeTime
@@ -137,6 +139,8 @@ def _of_traces(printed: Printed, patch: pytest.MonkeyPatch) -> None:
         for table in TABLES:
             printed("sql", path, "--partial", f"from {table} limit 20")
     printed("convert", DEMO, "-o", f"{out}.csv", "--to", "REALTIME")
+    bound = WallBound(-90_000, 216_000, "chrony")
+    printed("clocks", bounded_recording(out.with_name("bounded.pftrace"), bound))
     # It has more clocks than are compared by the tube.
     printed("convert", CHROMIUM, "-o", f"{out}.csv")
     with patch.context() as limited:
