@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tracetime._kernels.perfetto.exchange_rounds import ExchangeRounds
 from tracetime._kernels.perfetto.remote import RemoteSyncs
+from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.messages import Between, Boxes
@@ -58,17 +59,20 @@ def add_rounds(graph: ClockGraph, rounds: ExchangeRounds) -> None:
     They are ns: a clock that the file, or the caller, has count otherwise is left out.
     """
     table = rounds.table()
+    if not table.size:
+        return
+    other = {info.clock for info in graph.clocks() if info.unit_ns != 1}
+    table = table[:, np.argsort(table[0], kind="stable")]
+    begins = np.flatnonzero(np.diff(table[0], prepend=-1))
     here = ClockId(_BOOTTIME, machine=_HOST)
-    for machine in np.unique(table[0]).tolist():
-        there = ClockId(_BOOTTIME, machine=machine)
-        if _counts_ns(graph, here) and _counts_ns(graph, there):
-            graph.add_pings(here, there, *table[1:, table[0] == machine])
+    for columns in np.split(table, begins[1:], axis=1):
+        there = ClockId(_BOOTTIME, machine=int(columns[0, 0]))
+        if all(clock not in other and _counts_ns(graph.domain(clock)) for clock in (here, there)):
+            graph.add_pings(here, there, *columns[1:])
 
 
-def _counts_ns(graph: ClockGraph, clock: ClockId) -> bool:
-    domain = graph.domain(clock)
-    units = {info.unit_ns for info in graph.clocks() if info.clock == clock}
-    return units <= {1} and domain.ns_per_tick in (None, 1) and domain.valid_bits == 64
+def _counts_ns(domain: ClockDomain) -> bool:
+    return domain.ns_per_tick in (None, 1) and domain.valid_bits == 64
 
 
 class _Grouped:
