@@ -12,7 +12,9 @@ from replying import until_it_is_there
 
 from tools.json_schemas import SHAPES
 from tracetime import ClockId, open_trace
+from tracetime.commands.ping import _print
 from tracetime.hosts.epochs import boottime_ns
+from tracetime.hosts.ping import PingResult
 from tracetime.hosts.servers import UdpServer
 
 pytest_plugins = ["cli"]
@@ -68,6 +70,15 @@ def test_ping_writes_a_trace_that_ties_the_two(tracetime, address, tmp_path):
         )
     assert said["earliest_ns"] <= found.earliest - at_ns <= 0 <= found.latest - at_ns
     assert found.latest - at_ns <= said["latest_ns"]
+
+
+def test_as_many_rounds_are_lost_as_messages_ignored(capsys):
+    _print(PingResult("worker7", 0, 0, 0, 0, 0, 1, 8, 2, 2, 2, 0))
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "2 rounds without a reply in time",
+        "2 messages came in that the request did not ask for",
+        "2 rounds left out: their readings cannot be",
+    ]
 
 
 def test_a_bar_wider_than_was_wanted_ends_with_1(tracetime, address):

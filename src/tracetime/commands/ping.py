@@ -97,13 +97,13 @@ def _print(found: PingResult) -> None:
         f"BOOTTIME of {found.host} is ahead by the estimate, within "
         f"{duration(found.half_width_ns)}; the fastest round took {duration(found.delay_ns)}."
     )
-    for said, n in (
-        ("without a reply in time", found.lost),
-        ("came in that the request did not ask for", found.ignored),
-        ("left out: their readings cannot be", found.void),
+    for n, what, said in (
+        (found.lost, "round", "without a reply in time"),
+        (found.ignored, "message", "came in that the request did not ask for"),
+        (found.void, "round", "left out: their readings cannot be"),
     ):
         if n:
-            echo(f"{count(n, 'message' if n is found.ignored else 'round')} {said}")
+            echo(f"{count(n, what)} {said}")
     if found.restarts:
         echo("a machine was suspended or started again: rounds before that are not used")
 
