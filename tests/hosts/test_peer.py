@@ -133,6 +133,19 @@ def test_the_end_does_not_wait_for_a_reply(tmp_path):
     assert rec.problems == []
 
 
+def test_the_end_ends_a_script_in_the_place_of_ssh_and_what_it_runs(tmp_path, monkeypatch):
+    """What it runs keeps the pipe open."""
+    pid = tmp_path / "pid"
+    waits = f"echo $$ > {pid}.part; mv {pid}.part {pid}; exec sleep 1000"
+    monkeypatch.setattr(peers, "ssh_command", lambda *_, **__: ["sh", "-c", f"({waits}); true"])
+    peer = Peer("ssh://worker7")
+    with tt.record(tmp_path / "a.pftrace", peers=[peer]):
+        wait_until(pid.exists)
+    # It would wait for 60 s for a reply.
+    peer._thread.join(30)
+    assert not peer._thread.is_alive()
+
+
 def test_a_forked_child_asks_nobody_and_the_parent_goes_on(server, tmp_path):
     peer = Peer(server.address)
     with tt.record(tmp_path / "a.pftrace", interval=0.01, peers=[peer]) as rec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import socket
 import subprocess
 import time
@@ -157,6 +158,7 @@ class PipeTransport:
         except OSError as error:
             raise SourceError(f"cannot start {command[0]}: {error.strerror or error}") from error
         self._command = command[0]
+        self._alone = alone
 
     def exchange(
         self, request: bytes, take: Callable[[bytes], Reply | None], timeout_s: float
@@ -211,7 +213,18 @@ class PipeTransport:
         return f" It says: {printable(lines[-1], _LONGEST_LINE)}" if lines else ""
 
     def interrupt(self) -> None:
-        self._process.terminate()
+        self._send(signal.SIGTERM)
+
+    def _send(self, number: signal.Signals) -> None:
+        """Send a signal to the process; where it has a session of its own, to what it began, too.
+
+        A script in the place of ssh would end, and what it runs keep the pipe open.
+        """
+        if self._alone and self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+        else:
+            self._process.send_signal(number)
 
     def close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
@@ -220,5 +233,5 @@ class PipeTransport:
         try:
             self._process.wait(1)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self._send(signal.SIGKILL)
             self._process.wait()
