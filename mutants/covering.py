@@ -18,7 +18,7 @@ from mutants.population import PACKAGE, ROOT, Mutant
 
 WORK: Final = ROOT / "build" / "mutants"
 DATA, CONFIG, SECONDS = "coverage", "coveragerc", "seconds.json"
-LOG, EXIT_CODE = "tests.log", "exit-code"
+LOG, EXIT_CODE, FAILED = "tests.log", "exit-code", "failed.json"
 _CONFIG: Final = """\
 [run]
 source = src/tracetime
@@ -131,6 +131,7 @@ def _run_all(kept: Path) -> None:
     config.write_text(_CONFIG.format(data=kept / DATA))
     env = environment(tree) | {
         "MUTANTS_DURATIONS": str(kept / SECONDS),
+        "MUTANTS_FAILED": str(kept / FAILED),
         "COVERAGE_RCFILE": str(config),
     }
     coverage = [sys.executable, "-m", "coverage"]

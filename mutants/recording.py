@@ -1,4 +1,4 @@
-"""A pytest plugin: records which lines each test covers, and how long it takes.
+"""A pytest plugin: records which lines each test covers, how long it takes, and which fail.
 
 The context of coverage is the test that runs, also in processes that it starts (`context` in the
 configuration that covering.py writes).
@@ -14,6 +14,7 @@ from typing import Any
 import coverage
 
 _passed: dict[str, float] = {}
+_failed: set[str] = set()
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
@@ -27,6 +28,13 @@ def pytest_runtest_logreport(report: Any) -> None:
         _passed[report.nodeid] = report.duration
     elif report.failed or report.skipped:
         _passed.pop(report.nodeid, None)
+    if report.failed:
+        _failed.add(report.nodeid)
+
+
+def pytest_collectreport(report: Any) -> None:
+    if report.failed:
+        _failed.add(report.nodeid)
 
 
 def pytest_sessionfinish(session: Any) -> None:
@@ -34,3 +42,4 @@ def pytest_sessionfinish(session: Any) -> None:
     if hasattr(session.config, "workerinput"):
         return
     Path(os.environ["MUTANTS_DURATIONS"]).write_text(json.dumps(_passed))
+    Path(os.environ["MUTANTS_FAILED"]).write_text(json.dumps(sorted(_failed)))
