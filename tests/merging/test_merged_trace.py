@@ -13,9 +13,11 @@ from building import (
     BOOTTIME,
     MONOTONIC,
     REALTIME,
+    android_log,
     event,
     packet,
     pb,
+    remote_sync,
     service_event,
     snapshot,
     trace,
@@ -419,3 +421,38 @@ def test_packed_and_odd_numbers_are_renumbered():
     made = numbers.write(data)
     expected = b"\xf8\x02\x01" + b"\xfa\x01\x03\x01\x02\x01" + b"\xfa\x02\x08"
     assert made[4:] == expected + bytes([1, *[0] * 7])
+
+
+def test_events_of_a_file_without_clocks_are_moved_to_the_clock_of_the_output(tmp_path):
+    made = merged(
+        tmp_path,
+        {"a": own_trace("a", 5 * S), "b": trace(event(6 * S), event(7 * S))},
+        sync=["a:BOOTTIME=b:TRACE_FILE+1s+-1us"],
+    )
+    there = [one for one in made.packets if one.machine_id and one.HasField("track_event")]
+    assert [(one.timestamp, one.timestamp_clock_id) for one in there] == [
+        (7 * S, BOOTTIME),
+        (8 * S, BOOTTIME),
+    ]
+    assert by_twin(made) == made.rows()
+
+
+def test_clocks_are_tied_on_the_machine_that_uses_them(tmp_path):
+    """Of a file of two machines, the second has a log, whose times are REALTIME's."""
+    walls = [snapshot({BOOTTIME: at * S, REALTIME: (at + 900) * S}, machine=5) for at in (5, 50)]
+    log = packet(android_log=android_log([907 * S]), seq=1, machine=5)
+    home = [snapshot({BOOTTIME: S}), event(2 * S, BOOTTIME)]
+    synced = packet(
+        remote_clock_sync=remote_sync(
+            [({BOOTTIME: 6 * S + ns}, {BOOTTIME: 6 * S + ns + 9}) for ns in (0, 50, 99)]
+        ),
+        machine=5,
+    )
+    two = trace(*home, synced, walls[0], log, walls[1])
+    made = merged(
+        tmp_path, {"a": own_trace("a", 5 * S), "b": two}, sync=["a:BOOTTIME=b:BOOTTIME+0s+-1us"]
+    )
+    assert {one.machine_id for one in made.packets} == {0, 1, 2}
+    (at,) = [time for kind, _, time in made.rows() if kind == "android_log"]
+    assert abs(at - 7 * S) < 10_000
+    assert by_twin(made) == made.rows()
