@@ -355,6 +355,18 @@ def test_items_that_floor_drops_with_a_packet_that_the_tube_places(items, kinds)
         assert summary.set_aside == len(opened_trace.read_all()) - len(wanted)
 
 
+@pytest.mark.parametrize("clock", [REALTIME, 200])
+def test_a_bundle_of_an_impossible_cpu_stays_one_that_perfetto_drops(clock):
+    """Perfetto ends where such a bundle has a time; by the tube the packet, or its event, has one."""
+    bundle = ftrace([105 * S], cpu=1024)
+    alone = snapshot({200: 1900 * S})
+    data = trace(*SET_BACK, alone, packet(1900 * S, clock, 1, ftrace_events=bundle))
+    made, summary = baked(data, "tube")
+    assert rows_by(data, "tube")
+    assert placed_by_twin(made) == []
+    assert summary.unresolved == 2
+
+
 def test_a_compressed_file_is_baked_whole(tmp_path):
     data = trace(*snapshots(MONOTONIC), *INSIDE["compressed by zlib"])
     path = tmp_path / "a.gz"

@@ -17,7 +17,9 @@ from tracetime._kernels.common.wire cimport (
     span_of,
 )
 from tracetime._kernels.graph.engine cimport AS_IS, SKIPPED_INCREMENTAL_STATE
-from tracetime._kernels.perfetto.baked_bundle cimport KIND_FTRACE_BOUND, bake_bundle
+from tracetime._kernels.perfetto.baked_bundle cimport (
+    KIND_FTRACE_BOUND, bake_bundle, has_possible_cpu,
+)
 from tracetime._kernels.perfetto.baked_clocks cimport BakedClocks
 from tracetime._kernels.perfetto.baked_items cimport (
     bake_atoms, bake_dumps, bake_etw, bake_logs, bake_rails, bake_stacks, bake_tree,
@@ -265,6 +267,8 @@ cdef class Baker(PacketObserver):
         row = self.rows.at
         if self.rows.next_is(KIND_PACKET, -1):
             self.rows.at += 1
+            if not may_be_placed(p):
+                return self.refuse(p, row, stamp)
             if not self.rows.is_placed(row):
                 if not self.rows.any_placed():
                     return self.refuse(p, row, stamp)
@@ -526,6 +530,11 @@ cdef class Baker(PacketObserver):
         return put_content(
             &self.packet, PACKET_TRACE_PACKET_DEFAULTS, self.inner.data, self.inner.n
         )
+
+
+cdef inline bint may_be_placed(Packet *p) noexcept nogil:
+    """Whether Perfetto, which drops a packet now, goes on where it has a time."""
+    return p.inner_field != PACKET_FTRACE_EVENTS or has_possible_cpu(inner_of(p))
 
 
 cdef inline bint tells_state(uint32_t field) noexcept nogil:

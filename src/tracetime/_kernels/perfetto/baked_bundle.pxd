@@ -9,6 +9,8 @@ cdef enum:
     # Rows of a bundle that are no events: from when on it, or its buffer, holds events.
     KIND_FTRACE_BOUND = 127
 
+cdef bint has_possible_cpu(Span bundle) noexcept nogil
+
 cdef int bake_bundle(
     PlacedRows rows, BakedClocks clocks, Span bundle, Bytes *trace, Bytes *scratch, Bytes *out
 ) except -1 nogil

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from tracetime._kernels.common.encode cimport LONGEST_VARINT, put_varint
 from tracetime._kernels.common.text cimport Bytes, put_bytes
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_number, next_field, read_varint, span_of,
+    BYTES, Field, Span, is_number, load_number, next_field, read_varint, span_of,
 )
 from tracetime._kernels.perfetto.baked_clocks cimport BakedClocks
 from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, MONOTONIC_RAW
@@ -22,6 +22,7 @@ from tracetime._kernels.perfetto.rewriting cimport (
 from tracetime._kernels.perfetto.rows cimport (
     KIND_FTRACE_EVENT, KIND_GPU_WORK_PERIOD, KIND_SCHED_SWITCH, KIND_SCHED_WAKING,
 )
+from tracetime._kernels.perfetto.streams cimport MAX_CPUS
 
 
 cdef struct Parts:
@@ -59,6 +60,12 @@ cdef bint has_cpu(Span bundle) noexcept nogil:
         if f.number == BUNDLE_CPU and is_number(&f):
             return True
     return False
+
+
+cdef bint has_possible_cpu(Span bundle) noexcept nogil:
+    """Whether Perfetto goes on after it reads a bundle; it ends at a CPU that cannot be."""
+    cdef bint found
+    return <uint32_t>load_number(bundle, BUNDLE_CPU, &found) < MAX_CPUS
 
 
 cdef int bake_bundle(
