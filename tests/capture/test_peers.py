@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import pytest
@@ -15,10 +16,12 @@ from tracetime._kernels.perfetto.packets import machine_packet
 class FakePeer:
     """Keeps what it gets."""
 
-    def __init__(self, name="worker7"):
-        self.name = name
+    def __init__(self, name="worker7", exchanges=1):
+        self.name, self.exchanges = name, exchanges
         self.recording = None
         self.ends = 0
+        # In which order peers are stopped and waited for.
+        self.calls = []
 
     def check(self):
         pass
@@ -26,8 +29,13 @@ class FakePeer:
     def start(self, recording):
         self.recording = recording
 
-    def end(self):
+    def stop(self):
         self.ends += 1
+        self.calls.append(("stop", self.name))
+
+    def join(self, timeout_s):
+        assert 0 <= timeout_s <= 2
+        self.calls.append(("join", self.name))
 
 
 def machines_of(path):
@@ -57,6 +65,26 @@ def test_after_the_end_nothing_is_put_and_nothing_is_a_problem(tmp_path):
     peer.recording.note("late")
     assert rec.problems == []
     assert machines_of(tmp_path / "a.pftrace") == []
+
+
+def test_all_are_stopped_before_one_is_waited_for(tmp_path):
+    one, other = FakePeer(), FakePeer("worker8")
+    other.calls = one.calls
+    with tt.record(tmp_path / "a.pftrace", peers=[one, other]):
+        pass
+    assert one.calls == [(do, name) for do in ("stop", "join") for name in ("worker7", "worker8")]
+
+
+@pytest.mark.filterwarnings("ignore:recording")
+def test_who_has_no_exchange_at_the_end_is_a_problem_unless_it_has_one(tmp_path):
+    silent, failed = FakePeer(exchanges=0), FakePeer("worker8", exchanges=0)
+    with tt.record(tmp_path / "a.pftrace", peers=[silent, failed, FakePeer("worker9")]) as rec:
+        failed.recording.note("cannot be reached")
+    rec.close()
+    (of_failed, of_silent) = rec.problems
+    assert tuple(of_failed) == ("worker8", "cannot be reached", 1)
+    assert (of_silent.what, of_silent.times) == ("worker7", 1)
+    assert re.fullmatch(r"no exchange in .*s: its clock is not tied", of_silent.message)
 
 
 def test_a_peer_that_puts_while_the_recording_ends_leaves_a_whole_file(tmp_path):

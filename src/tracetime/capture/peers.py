@@ -7,14 +7,20 @@ them, and puts what they give it into its file.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import count
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from tracetime.capture.problems import Problems
 from tracetime.errors import UsageError
 from tracetime.formats.perfetto.write.writer import TraceWriter
+from tracetime.text import duration
+
+_GRACE_S: Final = 2.0
+"""For all peers together: a name server may keep a thread for longer, and what it makes then is
+not written."""
 
 
 class PeerRecording(NamedTuple):
@@ -42,14 +48,21 @@ class Peer(Protocol):
     def name(self) -> str:
         """What it is called; no other peer of the recording is called so."""
 
+    @property
+    def exchanges(self) -> int:
+        """How many are in the trace so far."""
+
     def check(self) -> None:
         """Raise UsageError where it cannot start."""
 
     def start(self, recording: PeerRecording) -> None:
         """Begin to exchange messages, in a thread of its own."""
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """End that, soon; may be repeated, and called by a signal's handler."""
+
+    def join(self, timeout_s: float) -> None:
+        """Wait until it has ended, or so long."""
 
 
 class Peers:
@@ -85,9 +98,12 @@ class Peers:
         # A signal's handler may end the recording while this thread starts it.
         self._lock = threading.RLock()
         self._ended = False
+        self._started_s = 0.0
+        self._problems: Problems | None = None
 
     def start(self, writer: TraceWriter, problems: Problems) -> None:
         """Start all of them; what they put is written to the trace until `end`."""
+        self._started_s, self._problems = time.monotonic(), problems
         numbers = count(1)
         for peer in self._peers:
             assert self._interval_s is not None
@@ -103,10 +119,23 @@ class Peers:
 
     def end(self) -> None:
         """End all of them: nothing of theirs is written, and no problem is kept, from then on."""
+        if self._problems is not None and not self._ended:
+            self._note_silent(self._problems)
         with self._lock:
             self._ended = True
         for peer in self._peers:
-            peer.end()
+            peer.stop()
+        end_s = time.monotonic() + _GRACE_S
+        for peer in self._peers:
+            peer.join(max(0.0, end_s - time.monotonic()))
+
+    def _note_silent(self, problems: Problems) -> None:
+        """Note who is not tied at all, and has no problem that says why."""
+        said = {problem.what for problem in problems.all()}
+        ns = round((time.monotonic() - self._started_s) * 1_000_000_000)
+        for peer in self._peers:
+            if not peer.exchanges and peer.name not in said:
+                problems.note(peer.name, f"no exchange in {duration(ns)}: its clock is not tied")
 
     def _note(self, problems: Problems, name: str, message: str) -> None:
         # What the end breaks off is no problem.

@@ -20,9 +20,6 @@ _SOONEST_S: Final = 1.0
 _LATEST_S: Final = 60.0
 """Between two attempts to connect: each waits twice as long as the one before."""
 
-_GRACE_S: Final = 2.0
-"""A name server may keep the thread for longer; what it makes then is not written."""
-
 
 class Peer:
     """Another machine, for `record(..., peers=[...])`.
@@ -88,14 +85,17 @@ class Peer:
         )
         self._thread.start()
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Ask it no more; `Recorder.close` does that."""
         self._stop.set()
         with self._lock:
             if self._transport is not None:
                 self._transport.interrupt()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait until its thread has ended, or so long; `Recorder.close` does that."""
         if self._thread is not None:
-            self._thread.join(_GRACE_S)
+            self._thread.join(timeout_s)
 
     def _run(self, recording: PeerRecording) -> None:
         wait_s = _SOONEST_S
