@@ -1,8 +1,10 @@
 """Real servers: over UDP on loopback, and over the pipes of a process."""
 
+import fcntl
 import io
 import os
 import re
+import resource
 import secrets
 import signal
 import socket
@@ -11,16 +13,20 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from random import Random
 
 import pytest
+from replying import LIMIT_S
 
 from tracetime.errors import NoBoundError, SourceError, UsageError
 from tracetime.hosts.addresses import resolve, ssh_command
+from tracetime.hosts.epochs import Bracket, boottime_ns
 from tracetime.hosts.messages import LENGTH, read_reply, write_request
 from tracetime.hosts.ping import Pinging, ping
 from tracetime.hosts.servers import UdpServer, _host, serve_pipes
+from tracetime.hosts.stamps import KernelClock, StampedTimes
 from tracetime.hosts.transports import PipeTransport, UdpTransport
 
 NONCE = bytes(range(16))
@@ -225,6 +231,43 @@ def test_another_program_at_the_other_end_is_told(command, says):
         transport.close()
 
 
+def test_who_reads_no_requests_does_not_stop_the_asking():
+    transport = PipeTransport(["sleep", "1000"])
+    fcntl.fcntl(transport._process.stdin, fcntl.F_SETPIPE_SZ, 4096)
+    made = []
+
+    def ask():
+        for _ in range(2 * 4096 // LENGTH):
+            made.append(transport.exchange(write_request(NONCE), read_reply, 0.001))
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(LIMIT_S)
+    transport.interrupt()
+    assert not thread.is_alive()
+    assert made == [None] * (2 * 4096 // LENGTH)
+    transport.close()
+
+
+def test_more_files_than_select_takes_are_open():
+    """select(2) takes descriptors below 1024."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
+    files = []
+    try:
+        files += (os.dup(0) for _ in range(1024))
+        transport = PipeTransport([sys.executable, "-m", "tracetime", "serve", "--stdio"])
+    finally:
+        for file in files:
+            os.close(file)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    try:
+        assert transport._process.stdout.fileno() > 1024
+        assert Pinging(transport, first_timeout_s=LIMIT_S).run(1) is not None
+    finally:
+        transport.close()
+
+
 def test_no_such_program():
     with pytest.raises(SourceError, match="cannot start no-such-program"):
         PipeTransport(["no-such-program"])
@@ -267,6 +310,55 @@ def test_without_stamps_of_the_kernel_the_bar_holds_too(monkeypatch):
 def test_numbers_out_of_range_are_refused(given):
     with pytest.raises(UsageError, match=next(iter(given))):
         ping("127.0.0.1:9", **given)
+
+
+class LateStamps:
+    """A socket of a machine whose REALTIME is set right before it gives the stamp of a reply.
+
+    Attributes:
+        now: BOOTTIME, which is REALTIME until that is set 1 ms ahead.
+        left_at: BOOTTIME when its reply left.
+    """
+
+    def __init__(self, read_ns):
+        self.read_ns, self.ahead, self.set = read_ns, 0, False
+        self.left_at = 0
+        self.times = StampedTimes(KernelClock(self.bracket, self.was_set))
+
+    def bracket(self):
+        return Bracket(self.read_ns(), -self.ahead, -self.ahead)
+
+    def was_set(self):
+        seen, self.set = self.set, False
+        return seen
+
+    def receive(self):
+        return write_request(secrets.token_bytes(16)), None, self.read_ns(), bytes(16)
+
+    def send(self, data, source):
+        self.left_at = self.read_ns()
+        time.sleep(0.002)
+        return self.read_ns()
+
+    def departures(self, most):
+        if not most:
+            return []
+        self.ahead, self.set = MS, True
+        return [(0, self.left_at + self.ahead)]
+
+    def close(self):
+        pass
+
+
+def test_a_stamp_of_a_clock_that_was_just_set_makes_no_reply_later():
+    server = UdpServer("127.0.0.1:0")
+    server._socket.close()
+    server._socket = stamps = LateStamps(boottime_ns)
+    server.serve_one()
+    left_at = stamps.left_at
+    server.serve_one()
+    ((_, said),) = server._left.values()
+    assert said <= left_at
 
 
 def test_ssh_takes_no_key(key_file):

@@ -159,17 +159,17 @@ class PipeTransport:
             raise SourceError(f"cannot start {command[0]}: {error.strerror or error}") from error
         self._command = command[0]
         self._alone = alone
+        assert self._process.stdin is not None
+        # Whoever does not read would let a write wait for ever.
+        os.set_blocking(self._process.stdin.fileno(), False)
 
     def exchange(
         self, request: bytes, take: Callable[[bytes], Reply | None], timeout_s: float
     ) -> Exchanged | None:
-        assert self._process.stdin is not None
         end = time.monotonic() + timeout_s
-        sent_ns = boottime_ns()
-        try:
-            self._process.stdin.write(request)
-        except OSError as error:
-            raise self._ended() from error
+        sent_ns = self._write(request, end)
+        if sent_ns is None:
+            return None
         while (data := self._read(end)) is not None:
             returned_ns = boottime_ns()
             reply = take(data)
@@ -182,12 +182,27 @@ class PipeTransport:
                 )
         return None
 
+    def _write(self, request: bytes, end: float) -> int | None:
+        """Write a request; BOOTTIME before that, or None where nobody reads in time."""
+        assert self._process.stdin is not None
+        file = self._process.stdin.fileno()
+        # A pipe takes so little as a whole, or not at all (POSIX: PIPE_BUF).
+        while _is_ready(file, select.POLLOUT, end):
+            sent_ns = boottime_ns()
+            try:
+                os.write(file, request)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise self._ended() from error
+            return sent_ns
+        return None
+
     def _read(self, end: float) -> bytes | None:
         assert self._process.stdout is not None
         data, file = b"", self._process.stdout.fileno()
         while len(data) < LENGTH:
-            left_s = end - time.monotonic()
-            if left_s <= 0 or not select.select([file], [], [], left_s)[0]:
+            if not _is_ready(file, select.POLLIN, end):
                 if data:
                     raise SourceError(f"{self._command} stopped within a reply: try again")
                 return None
@@ -206,7 +221,8 @@ class PipeTransport:
     def _said(self) -> str:
         """The last line that it printed as an error, where nobody has seen it."""
         errors = self._process.stderr
-        if errors is None or not select.select([errors], [], [], _SAYS_WITHIN_S)[0]:
+        end = time.monotonic() + _SAYS_WITHIN_S
+        if errors is None or not _is_ready(errors.fileno(), select.POLLIN, end):
             return ""
         text = os.read(errors.fileno(), _MOST_SAID).decode(errors="replace")
         lines = [line for line in text.splitlines() if line.strip()]
@@ -235,3 +251,14 @@ class PipeTransport:
         except subprocess.TimeoutExpired:
             self._send(signal.SIGKILL)
             self._process.wait()
+
+
+def _is_ready(file: int, event: int, end: float) -> bool:
+    """Wait until a file can be read or written (select.POLL...), or has ended; False if neither.
+
+    end: until when, s of time.monotonic.
+    """
+    poll = select.poll()
+    poll.register(file, event)
+    left_s = end - time.monotonic()
+    return left_s > 0 and bool(poll.poll(left_s * 1000 + 1))
