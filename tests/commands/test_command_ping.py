@@ -72,6 +72,16 @@ def test_ping_writes_a_trace_that_ties_the_two(tracetime, address, tmp_path):
     assert found.latest - at_ns <= said["latest_ns"]
 
 
+def test_a_trace_that_cannot_be_written_does_not_take_what_was_measured(
+    tracetime, address, tmp_path
+):
+    path = tmp_path / "missing" / "ping.pftrace"
+    code, text, err = tracetime("ping", address, "--bursts", 1, "-o", path)
+    assert code == 2
+    assert "is ahead by the estimate" in text
+    assert "cannot write" in err
+
+
 def test_as_many_rounds_are_lost_as_messages_ignored(capsys):
     _print(PingResult("worker7", 0, 0, 0, 0, 0, 1, 8, 2, 2, 2, 0))
     assert capsys.readouterr().out.splitlines()[-3:] == [

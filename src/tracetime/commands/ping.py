@@ -67,20 +67,19 @@ def command(
       tracetime ping ssh://worker7 --bursts 600 -o worker7.pftrace
       tracetime ping ssh://worker7 --json | jq .half_width_ns
     """
-    from tracetime.hosts.ping import ping
+    from tracetime.hosts.ping import measure
+    from tracetime.hosts.recording import write_exchanges
 
-    found = ping(
-        host,
-        bursts=bursts,
-        target_error_ns=target_error,
-        key_file=key_file,
-        timeout_s=timeout,
-        output=out,
+    found, rounds = measure(
+        host, bursts=bursts, target_error_ns=target_error, key_file=key_file, timeout_s=timeout
     )
     if as_json:
         print_json(_facts(found))
     else:
         _print(found)
+    # After that: what was measured is not lost with a file that cannot be written.
+    if out is not None:
+        write_exchanges(out, rounds.exchanges, host, rounds.boot)
     missed = target_error is not None and found.half_width_ns > target_error
     return CHECK_FAILED if missed else DONE
 

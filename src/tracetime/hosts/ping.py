@@ -96,6 +96,27 @@ def ping(
         SourceError: the other side cannot be reached.
         NoBoundError: no reply came.
     """
+    found, rounds = measure(
+        host,
+        bursts=bursts,
+        target_error_ns=target_error_ns,
+        key_file=key_file,
+        timeout_s=timeout_s,
+    )
+    if output is not None:
+        write_exchanges(output, rounds.exchanges, host, rounds.boot)
+    return found
+
+
+def measure(
+    host: str,
+    *,
+    bursts: int,
+    target_error_ns: int | None,
+    key_file: str | os.PathLike[str] | None,
+    timeout_s: float,
+) -> tuple[PingResult, Rounds]:
+    """What `ping` finds, with the rounds; its arguments, and what it raises, but for the file."""
     if not 1 <= bursts <= MOST_BURSTS:
         raise UsageError(f"bursts is {bursts}: use 1 to {MOST_BURSTS:,}")
     if target_error_ns is not None and target_error_ns < 1:
@@ -112,11 +133,9 @@ def ping(
         found = pinging.run(bursts, target_error_ns)
     if found is None:
         raise NoBoundError(_no_reply(host, pinging.rounds.counts))
-    if output is not None:
-        write_exchanges(output, pinging.rounds.exchanges, host, pinging.rounds.boot)
     fastest = min(made.delay_ns for made in pinging.rounds.kept)
     counts = pinging.rounds.counts
-    return PingResult(host, *found, fastest, len(pinging.rounds.kept), *counts)
+    return PingResult(host, *found, fastest, len(pinging.rounds.kept), *counts), pinging.rounds
 
 
 def _no_reply(host: str, counts: RoundCounts) -> str:
