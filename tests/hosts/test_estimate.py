@@ -5,11 +5,12 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulated_network import MS, US, Network, S, pinged
+from simulated_network import MS, US, Network, S, pinged, steady
 
+from tracetime.errors import NoBoundError
 from tracetime.hosts.epochs import Bracket, Epoch
 from tracetime.hosts.estimate import estimate
-from tracetime.hosts.ping import BURST, pause_s
+from tracetime.hosts.ping import BURST, Pinging, pause_s
 from tracetime.hosts.rounds import Round
 
 DRIFT = 0.001502
@@ -47,6 +48,27 @@ def test_the_bar_is_half_the_delay_and_the_drift_since(pause_ns):
     since_ns = network.now - rounds[-1].sent_ns
     half = (found.latest_ns - found.earliest_ns) / 2
     assert 20 * US <= half <= 20 * US + since_ns * DRIFT + 10
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda network, k: setattr(network, "offset_ns", k * MS), "by 7.* us"),
+        (lambda network, k: setattr(network, "offset_ns", -k * 5 * MS), "by 4.* ms"),
+        # The other clock stands still, or runs at half the rate.
+        (lambda network, k: setattr(network, "drift_ppm", -1_000_000), "by 100 ms"),
+        (lambda network, k: setattr(network, "drift_ppm", -500_000), "by 50.* ms"),
+    ],
+)
+def test_rounds_that_contradict_each_other_bound_nothing(change, says):
+    network = Network(5 * S, 0, lambda: 20 * US)
+    pinging = Pinging(network, epoch=Epoch(steady))
+    for k in range(3):
+        change(network, k)
+        pinging.burst()
+        network.now += 100 * MS
+    with pytest.raises(NoBoundError, match=f"contradict each other {says}: a clock of the two"):
+        estimate(pinging.rounds.kept, network.now)
 
 
 def test_an_asymmetric_delay_is_within_the_bar():

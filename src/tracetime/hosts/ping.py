@@ -94,7 +94,7 @@ def ping(
         UsageError: no such host; a number out of range; a key that others may use; a file that
             cannot be written.
         SourceError: the other side cannot be reached.
-        NoBoundError: no reply came.
+        NoBoundError: no reply came, or the rounds contradict each other.
     """
     found, rounds = measure(
         host,

@@ -217,5 +217,6 @@ def _can_be(made: Round) -> bool:
     The rates of two clocks may differ by a thousandth.
     """
     away, kept = made.returned_ns - made.sent_ns, made.replied_ns - made.received_ns
-    in_range = all(0 <= ns < _LATEST_NS for ns in made)
+    # A clock that stands at 0 has never begun.
+    in_range = all(0 < ns < _LATEST_NS for ns in made)
     return in_range and away >= 0 and 0 <= kept <= away + away // 999 + _TICKS_NS
