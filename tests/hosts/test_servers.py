@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -66,7 +67,7 @@ def serving(monkeypatch):
 
 def ask(address, data, wait_s=0.2):
     """Send datagrams; return what comes back until it is quiet."""
-    family, place = resolve(address)
+    family, place = resolve(address)[0]
     with socket.socket(family, socket.SOCK_DGRAM) as sock:
         sock.connect(place)
         sock.settimeout(wait_s)
@@ -112,6 +113,52 @@ def test_who_is_not_there_does_not_reply():
             ping(f"127.0.0.1:{port}", bursts=1, timeout_s=0.05)
     with pytest.raises(NoBoundError, match="no reply"):
         ping(f"127.0.0.1:{port}", bursts=2, timeout_s=0.05)
+
+
+def leads_to(monkeypatch, *places):
+    """Let each name lead to these places."""
+
+    def found(name, port, **_):
+        return [(family, socket.SOCK_DGRAM, 17, "", place) for family, place in places]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+
+
+def test_of_the_places_of_a_name_the_one_that_replies_is_asked(serving, monkeypatch):
+    address, _ = serving()
+    port = int(address.rpartition(":")[2])
+    nowhere, nobody = (0, ("127.0.0.1", port)), (socket.AF_INET, ("127.0.0.2", port))
+    leads_to(monkeypatch, nowhere, nobody, nobody, (socket.AF_INET, ("127.0.0.1", port)))
+    found = ping("worker7:9010", bursts=1, timeout_s=LIMIT_S)
+    assert (found.sent, found.lost) == (8, 0)
+
+
+def test_a_place_that_is_silent_gives_way_to_the_next_one(serving, monkeypatch):
+    address, _ = serving()
+    port = int(address.rpartition(":")[2])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.2", port))
+        leads_to(monkeypatch, *((socket.AF_INET, (f"127.0.0.{k}", port)) for k in (2, 1)))
+        transport = UdpTransport("worker7:9010")
+        try:
+            exchange = partial(transport.exchange, write_request(NONCE), read_reply)
+            assert exchange(0.01) is None
+            assert exchange(LIMIT_S).reply.nonce == NONCE
+            # Who has replied is asked from then on, also where a reply is lost.
+            assert transport.exchange(write_request(NONCE), lambda data: None, 0.01) is None
+            assert exchange(LIMIT_S).reply.nonce == NONCE
+            assert len(silent.recv(200)) == LENGTH
+            silent.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                silent.recv(200)
+        finally:
+            transport.close()
+
+
+def test_a_name_that_leads_nowhere_cannot_be_reached(monkeypatch):
+    leads_to(monkeypatch, (0, ("127.0.0.1", 9010)))
+    with pytest.raises(SourceError, match="cannot reach worker7:9010: Address family"):
+        UdpTransport("worker7:9010")
 
 
 def test_replies_are_no_longer_than_requests_and_of_the_rate_that_is_given(serving):

@@ -32,8 +32,12 @@ def _parts(address: str) -> tuple[str, int]:
     return match[1] or match[2], int(match[3])
 
 
-def resolve(address: str) -> tuple[socket.AddressFamily, tuple[Any, ...]]:
-    """Return the family of `ADDRESS:PORT` and what a socket takes.
+Place = tuple[socket.AddressFamily, tuple[Any, ...]]
+"""The family of an address, and what a socket takes."""
+
+
+def resolve(address: str) -> list[Place]:
+    """Where `ADDRESS:PORT` leads, the preferred place first; one or more.
 
     Raises:
         UsageError: it is not written so; the name is not known.
@@ -43,8 +47,7 @@ def resolve(address: str) -> tuple[socket.AddressFamily, tuple[Any, ...]]:
         found = socket.getaddrinfo(name, port, type=socket.SOCK_DGRAM)
     except (OSError, UnicodeError) as error:
         raise UsageError(f"cannot find {address!r}: {error}") from error
-    family, _, _, _, place = found[0]
-    return family, place
+    return [(family, place) for family, _, _, _, place in found]
 
 
 def ssh_command(host: str, *, asks: bool = True) -> list[str] | None:

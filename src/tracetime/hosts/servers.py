@@ -49,7 +49,7 @@ class UdpServer:
     def __init__(
         self, address: str, key: bytes | None = None, per_second: int = PER_SECOND
     ) -> None:
-        family, place = resolve(address)
+        family, place = resolve(address)[0]
         if key is None and not ipaddress.ip_address(place[0].partition("%")[0]).is_loopback:
             raise UsageError(
                 f"other machines reach {address}: give --key-file, a key that both sides have"

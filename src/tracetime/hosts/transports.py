@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
@@ -51,39 +52,73 @@ class Transport(Protocol):
 class UdpTransport:
     """To `ADDRESS:PORT`, with the kernel's stamps where it has them.
 
+    Where a name leads to several places, they are asked in turn until one replies.
+
     Raises:
         UsageError: no such address.
         SourceError: it cannot be reached.
     """
 
     def __init__(self, address: str) -> None:
-        family, place = resolve(address)
-        sock = socket.socket(family, socket.SOCK_DGRAM)
-        try:
-            # Only what comes from there comes in.
-            sock.connect(place)
-        except OSError as error:
-            sock.close()
-            raise SourceError(f"cannot reach {address}: {error.strerror or error}") from error
-        sock.setblocking(False)
-        self._socket = StampedSocket(sock, LENGTH + 1)
+        self._address = address
+        self._places = deque(resolve(address))
+        self._socket = self._connected()
         self._sent = 0
-        self._interrupted = False
+        self._has_replied = self._interrupted = False
 
     def exchange(
         self, request: bytes, take: Callable[[bytes], Reply | None], timeout_s: float
+    ) -> Exchanged | None:
+        end = time.monotonic() + timeout_s
+        for _ in range(len(self._places)):
+            made = self._exchange(request, take, end)
+            self._has_replied |= made is not None
+            if self._has_replied or len(self._places) == 1 or self._interrupted:
+                return made
+            self._socket.close()
+            self._places.rotate(-1)
+            self._socket, self._sent = self._connected(), 0
+            if time.monotonic() >= end:
+                break
+        return None
+
+    def _connected(self) -> StampedSocket:
+        """A socket to the first place that can be connected to; it is the first of all then.
+
+        Raises:
+            SourceError: there is none.
+        """
+        for _ in range(len(self._places)):
+            family, place = self._places[0]
+            try:
+                sock = socket.socket(family, socket.SOCK_DGRAM)
+            except OSError as error:
+                failed = error
+            else:
+                try:
+                    # Only what comes from there comes in.
+                    sock.connect(place)
+                    sock.setblocking(False)
+                    return StampedSocket(sock, LENGTH + 1)
+                except OSError as error:
+                    sock.close()
+                    failed = error
+            self._places.rotate(-1)
+        raise SourceError(f"cannot reach {self._address}: {failed.strerror or failed}") from failed
+
+    def _exchange(
+        self, request: bytes, take: Callable[[bytes], Reply | None], end: float
     ) -> Exchanged | None:
         times = self._socket.times
         if times is not None:
             times.update()
         self._socket.departures(_MOST_STAMPS)
-        end = time.monotonic() + timeout_s
         written_ns = boottime_ns()
         try:
             self._socket.socket.send(request)
         except OSError:
             # A reply before, that nobody took: the other side is not there, or not yet.
-            time.sleep(min(timeout_s, 0.05))
+            time.sleep(max(0.0, min(end - time.monotonic(), 0.05)))
             return None
         number, self._sent = self._sent, (self._sent + 1) & 0xFFFF_FFFF
         departures = self._socket.departures(1)
