@@ -14,7 +14,7 @@ from replying import LIMIT_S, Server
 import tracetime as tt
 from tracetime import ClockId, Peer, UsageError
 from tracetime.hosts import peer as peers
-from tracetime.hosts import servers
+from tracetime.hosts import peer_exchanges, servers
 from tracetime.hosts.epochs import boottime_ns
 from tracetime.hosts.peer_exchanges import NO_REPLY, RESTARTED
 from tracetime.sources.boot import boot_id
@@ -85,7 +85,7 @@ def test_a_peer_that_cannot_be_reached_is_a_problem_and_the_recording_goes_on(
 ):
     fails = [sys.executable, "-c", "import sys; sys.exit('worker7: no such host')"]
     monkeypatch.setattr(peers, "ssh_command", lambda host, **_: fails if "ssh" in host else None)
-    monkeypatch.setattr(peers, "_SOONEST_S", 0.01)
+    monkeypatch.setattr(peer_exchanges, "_SOONEST_S", 0.01)
     given = [
         Peer("ssh://worker7"),
         Peer("127.0.0.1:1", timeout_s=0.05),

@@ -15,9 +15,11 @@ from simulated_network import MS, US, Network, S, steady
 from tracetime import ClockId
 from tracetime._kernels.perfetto.packets import snapshot_packet
 from tracetime.capture.peers import PeerRecording
+from tracetime.hosts import peer_exchanges
 from tracetime.hosts.epochs import Bracket, Epoch
-from tracetime.hosts.peer_exchanges import NO_REPLY, RESTARTED, PeerExchanges
+from tracetime.hosts.peer_exchanges import NO_REPLY, RESTARTED, PeerExchanges, Waits
 from tracetime.hosts.ping import Pinging
+from tracetime.hosts.responder import Responder
 
 HERE = ClockId(6)
 
@@ -54,7 +56,7 @@ class Suspends:
 
 def exchanging(network, recording, epoch=None):
     pinging = Pinging(network, epoch=epoch or Epoch(steady))
-    return PeerExchanges("worker7", pinging, recording.given)
+    return PeerExchanges("worker7", pinging, recording.given, Waits())
 
 
 def test_each_burst_is_written_at_once_as_a_machine_with_its_name():
@@ -93,6 +95,26 @@ def test_a_suspend_of_either_side_is_told_and_makes_another_machine(side):
             assert found.earliest <= at + apart <= found.latest
 
 
+def test_a_peer_that_begins_a_new_epoch_with_each_burst_is_asked_ever_less(monkeypatch):
+    """Each is another machine in the file."""
+    now_s = 0.0
+    monkeypatch.setattr(peer_exchanges.time, "monotonic", lambda: now_s)
+    network = Network(0, 0, lambda: 20 * US)
+    exchanges = exchanging(network, Recording())
+    pauses = []
+    for _ in range(9):
+        pauses.append(exchanges.burst())
+        now_s += pauses[-1]
+        network.responder = Responder(epoch=Epoch(steady))
+    assert pauses == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
+    assert exchanges.machines == [*range(1, 10)]
+    # One that lasts is waited for no longer than any.
+    exchanges.burst()
+    now_s += 120
+    network.responder = Responder(epoch=Epoch(steady))
+    assert exchanges.burst() == 1
+
+
 def test_a_peer_that_does_not_reply_is_told_and_nothing_is_written():
     network = Network(0, 0, lambda: 20 * US)
     network.exchange = lambda *_: None
@@ -127,7 +149,7 @@ def test_the_interval_follows_the_target_where_a_round_can_reach_it(target_ns, p
 def test_memory_does_not_grow_with_a_recording():
     recording = Recording()
     pinging = Pinging(Network(0, 0, lambda: 20 * US), epoch=Epoch(steady))
-    exchanges = PeerExchanges("worker7", pinging, recording.given)
+    exchanges = PeerExchanges("worker7", pinging, recording.given, Waits())
     for _ in range(50):
         exchanges.burst()
     assert (len(pinging.rounds.kept), len(pinging.rounds.exchanges)) == (1, 0)

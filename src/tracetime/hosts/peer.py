@@ -12,13 +12,16 @@ from tracetime.capture.stop import Ending
 from tracetime.errors import SourceError, UsageError
 from tracetime.hosts.addresses import check_host, ssh_command
 from tracetime.hosts.keys import read_key
-from tracetime.hosts.peer_exchanges import PeerExchanges
+from tracetime.hosts.peer_exchanges import PeerExchanges, Waits
 from tracetime.hosts.ping import CONNECT_S, Pinging
 from tracetime.hosts.transports import PipeTransport, Transport, UdpTransport
 
-_SOONEST_S: Final = 1.0
-_LATEST_S: Final = 60.0
-"""Between two attempts to connect: each waits twice as long as the one before."""
+_LONGEST_S: Final = 60.0
+
+_FILES_OF_UDP: Final = 3
+"""A socket, a timer of the wall clock, and that of a name server."""
+_FILES_OF_SSH: Final = 8
+"""Both ends of three pipes, and of the one that says whether ssh started."""
 
 
 class Peer:
@@ -47,8 +50,8 @@ class Peer:
         key_file: str | os.PathLike[str] | None = None,
         timeout_s: float = 1.0,
     ) -> None:
-        if not 0 < timeout_s <= _LATEST_S:
-            raise UsageError(f"timeout_s is {timeout_s}: use up to {_LATEST_S:g}")
+        if not 0 < timeout_s <= _LONGEST_S:
+            raise UsageError(f"timeout_s is {timeout_s}: use up to {_LONGEST_S:g}")
         check_host(host)
         # Of two ways to write a host, one.
         self.name = host.removeprefix("udp://").removesuffix("/")
@@ -61,6 +64,7 @@ class Peer:
         self._lock = threading.RLock()
         self._transport: Transport | None = None
         self._thread: threading.Thread | None = None
+        self._waits = Waits()
         self._connections: list[PeerExchanges] = []
 
     @property
@@ -72,6 +76,11 @@ class Peer:
     def machines(self) -> list[int]:
         """Its machine_id in the trace; others after a suspend or a restart."""
         return [machine for one in self._connections for machine in one.machines]
+
+    @property
+    def most_files(self) -> int:
+        """How many files it has open at most, also while it connects."""
+        return _FILES_OF_UDP if self._command is None else _FILES_OF_SSH
 
     def check(self) -> None:
         """Raise UsageError where a recording has it already."""
@@ -98,9 +107,7 @@ class Peer:
             self._thread.join(timeout_s)
 
     def _run(self, recording: PeerRecording) -> None:
-        wait_s = _SOONEST_S
         while not self._stop.is_set():
-            n = self.exchanges
             try:
                 with closing(self._connect()) as transport:
                     self._exchange(transport, recording)
@@ -108,8 +115,7 @@ class Peer:
                 recording.note(str(error))
             with self._lock:
                 self._transport = None
-            wait_s = _SOONEST_S if self.exchanges > n else min(2 * wait_s, _LATEST_S)
-            self._stop.wait(wait_s)
+            self._stop.wait(self._waits.next_s())
 
     def _connect(self) -> Transport:
         transport: Transport = (
@@ -126,9 +132,8 @@ class Peer:
     def _exchange(self, transport: Transport, recording: PeerRecording) -> None:
         """Make bursts until the recording ends, or the connection."""
         first_s = self._timeout_s if self._command is None else CONNECT_S
-        exchanges = PeerExchanges(
-            self.name, Pinging(transport, self._key, self._timeout_s, first_s), recording
-        )
+        pinging = Pinging(transport, self._key, self._timeout_s, first_s)
+        exchanges = PeerExchanges(self.name, pinging, recording, self._waits)
         self._connections.append(exchanges)
         while not self._stop.is_set():
             pause_s = exchanges.burst()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from tracetime.capture.peers import PeerRecording
@@ -15,6 +16,28 @@ RESTARTED: Final = (
     "it is another machine in the trace"
 )
 
+_SOONEST_S: Final = 1.0
+_LATEST_S: Final = 60.0
+
+
+class Waits:
+    """How long to wait after an epoch ends: twice as long each time, 1 s after one of a minute.
+
+    Each epoch is a machine in the trace: a peer that ends them at once does not fill the file.
+    """
+
+    def __init__(self) -> None:
+        self._wait_s, self._since_s = _SOONEST_S, time.monotonic()
+
+    def next_s(self) -> float:
+        """The seconds to wait, now that one has ended."""
+        now_s = time.monotonic()
+        if now_s - self._since_s >= _LATEST_S + self._wait_s:
+            self._wait_s = _SOONEST_S
+        wait_s, self._wait_s = self._wait_s, min(2 * self._wait_s, _LATEST_S)
+        self._since_s = now_s
+        return wait_s
+
 
 class PeerExchanges:
     """The exchanges with a peer over one connection.
@@ -26,16 +49,20 @@ class PeerExchanges:
         name: of the peer.
         pinging: what makes the rounds.
         recording: gets the packets and the problems.
+        waits: of the peer.
 
     Attributes:
         written: how many exchanges.
         machines: the machine_id of each epoch that has any.
     """
 
-    def __init__(self, name: str, pinging: Pinging, recording: PeerRecording) -> None:
+    def __init__(
+        self, name: str, pinging: Pinging, recording: PeerRecording, waits: Waits
+    ) -> None:
         self._name = name
         self._pinging = pinging
         self._recording = recording
+        self._waits = waits
         self._epoch = -1
         self._is_out_of_reach = False
         self.written = 0
@@ -47,8 +74,10 @@ class PeerExchanges:
         before = rounds.counts
         self._pinging.burst()
         counts = rounds.counts
+        least_s = 0.0
         if counts.restarts > before.restarts:
             self._recording.note(RESTARTED)
+            least_s = self._waits.next_s()
         if counts.sent - before.sent == counts.lost - before.lost:
             self._recording.note(NO_REPLY)
         for made in rounds.drain():
@@ -56,7 +85,7 @@ class PeerExchanges:
             if not self._recording.put(packets):
                 return None
             self.written += 1
-        return self._pause_s()
+        return max(self._pause_s(), least_s)
 
     def _machine(self) -> int:
         """The machine_id of this epoch; it is described in the trace first."""
