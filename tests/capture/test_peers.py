@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 
@@ -15,6 +16,8 @@ from tracetime._kernels.perfetto.packets import machine_packet
 
 class FakePeer:
     """Keeps what it gets."""
+
+    most_files = 1
 
     def __init__(self, name="worker7", exchanges=1):
         self.name, self.exchanges = name, exchanges
@@ -117,6 +120,32 @@ def test_max_size_holds_for_peers_too(tmp_path):
     assert 5 < n < 20
     assert path.stat().st_size <= 20_000
     assert len(machines_of(path)) == n
+
+
+def test_peers_do_not_take_the_files_that_the_recording_needs(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "sysconf", {"SC_OPEN_MAX": 102}.__getitem__)
+    path = tmp_path / "a.pftrace"
+    peers = [FakePeer(f"worker{k}") for k in range(3)]
+    with pytest.raises(UsageError, match=r"some 103 files, and .* 102: .* `ulimit -n 103` does"):
+        tt.record(path, peers=peers)
+    assert not path.exists()
+    with tt.record(path, peers=peers[:2]):
+        pass
+
+
+@pytest.mark.filterwarnings("ignore:recording")
+def test_a_peer_that_gets_no_thread_is_a_problem_and_the_others_are_asked(tmp_path, monkeypatch):
+    one, other = FakePeer(exchanges=0), FakePeer("worker8")
+
+    def start(recording):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(one, "start", start)
+    with tt.record(tmp_path / "a.pftrace", peers=[one, other]) as rec:
+        assert other.recording is not None
+    assert [tuple(problem) for problem in rec.problems] == [
+        ("worker7", "it is not asked: can't start new thread", 1)
+    ]
 
 
 @pytest.mark.parametrize(

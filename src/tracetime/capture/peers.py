@@ -6,6 +6,7 @@ them, and puts what they give it into its file.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -21,6 +22,9 @@ from tracetime.text import duration
 _GRACE_S: Final = 2.0
 """For all peers together: a name server may keep a thread for longer, and what it makes then is
 not written."""
+
+_OTHER_FILES: Final = 100
+"""What the recording itself and its program have open, about."""
 
 
 class PeerRecording(NamedTuple):
@@ -52,6 +56,10 @@ class Peer(Protocol):
     def exchanges(self) -> int:
         """How many are in the trace so far."""
 
+    @property
+    def most_files(self) -> int:
+        """How many files it has open at most."""
+
     def check(self) -> None:
         """Raise UsageError where it cannot start."""
 
@@ -74,7 +82,7 @@ class Peers:
 
     Raises:
         UsageError: one of them is none or cannot start, or two have one name; there is no
-            interval.
+            interval; together they open more files than this process may.
     """
 
     def __init__(
@@ -95,6 +103,7 @@ class Peers:
             peer.check()
         if interval_s is None and names:
             raise UsageError("peers are asked by a thread: give an interval")
+        _check_files(self._peers)
         # A signal's handler may end the recording while this thread starts it.
         self._lock = threading.RLock()
         self._ended = False
@@ -107,15 +116,18 @@ class Peers:
         numbers = count(1)
         for peer in self._peers:
             assert self._interval_s is not None
-            peer.start(
-                PeerRecording(
-                    self._interval_s,
-                    self._target_error_ns,
-                    partial(next, numbers),
-                    partial(self._put, writer),
-                    partial(self._note, problems, peer.name),
-                )
+            recording = PeerRecording(
+                self._interval_s,
+                self._target_error_ns,
+                partial(next, numbers),
+                partial(self._put, writer),
+                partial(self._note, problems, peer.name),
             )
+            try:
+                peer.start(recording)
+            except RuntimeError as error:
+                # The system has no more threads.
+                recording.note(f"it is not asked: {error}")
 
     def end(self) -> None:
         """End all of them: nothing of theirs is written, and no problem is kept, from then on."""
@@ -145,3 +157,14 @@ class Peers:
     def _put(self, writer: TraceWriter, packets: bytes) -> bool:
         with self._lock:
             return not self._ended and writer.put(packets)
+
+
+def _check_files(peers: Iterable[Peer]) -> None:
+    """Raise UsageError where peers would take the files that the recording needs."""
+    needed = sum(peer.most_files for peer in peers) + _OTHER_FILES
+    allowed = os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else -1
+    if needed > _OTHER_FILES and 0 <= allowed < needed:
+        raise UsageError(
+            f"so many peers open some {needed} files, and this process may open {allowed}: allow "
+            f"it more, as `ulimit -n {needed}` does"
+        )

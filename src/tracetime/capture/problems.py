@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections import Counter
 from typing import Final, NamedTuple
 
 THE_FILE: Final = "the file"
 FULL: Final = "max_size is reached: events and snapshots are left out but for the last one"
 
-_MOST_PROBLEMS: Final = 100
-"""Different ones: messages hold readings, so that a broken clock could make them without end."""
+_MOST_MESSAGES: Final = 100
+"""Different ones of a subject: they hold readings, and a broken clock could make them without
+end."""
 
 
 class Problem(NamedTuple):
@@ -37,6 +39,7 @@ class Problems:
     def __init__(self, path: str) -> None:
         self._path = path
         self._times: dict[tuple[str, str], int] = {}
+        self._messages: Counter[str] = Counter()
 
     def all(self) -> list[Problem]:
         """Each problem once, in the order in which they came."""
@@ -46,9 +49,10 @@ class Problems:
         """Keep a problem; the first of each subject is also a warning."""
         key = what, message
         if key not in self._times:
-            if len(self._times) >= _MOST_PROBLEMS:
+            if self._messages[what] >= _MOST_MESSAGES:
                 return
-            if all(known != what for known, _ in self._times):
+            self._messages[what] += 1
+            if self._messages[what] == 1:
                 # Where warnings are errors the recording, and its threads, go on all the same.
                 with contextlib.suppress(Warning):
                     warnings.warn(f"recording {self._path}: {what}: {message}", stacklevel=3)

@@ -56,9 +56,7 @@ class PeerExchanges:
         machines: the machine_id of each epoch that has any.
     """
 
-    def __init__(
-        self, name: str, pinging: Pinging, recording: PeerRecording, waits: Waits
-    ) -> None:
+    def __init__(self, name: str, pinging: Pinging, recording: PeerRecording, waits: Waits) -> None:
         self._name = name
         self._pinging = pinging
         self._recording = recording
