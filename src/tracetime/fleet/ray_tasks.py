@@ -37,6 +37,9 @@ _OBJECTS: Final = 100 << 20
 
 _PATIENCE_S: Final = 5.0
 
+_SHORT_S: Final = 0.5
+"""A task that takes no longer is not cancelled, but ends."""
+
 
 def run_in_ray(
     function: Callable[[str], T],
@@ -104,12 +107,24 @@ def _result(ray: Any, ref: Any, uri: str, on_death: Callable[[str], T]) -> T:
 
 
 def _cancel(ray: Any, refs: list[Any]) -> None:
-    """Let the tasks remove what they have begun, and end."""
+    """Let the tasks remove what they have begun, and end.
+
+    Ray aborts the process where a task ends in the moment in which it is cancelled
+    (https://github.com/ray-project/ray/pull/54798): short tasks would often.
+    """
     with contextlib.suppress(Exception):  # The cluster may be gone.
-        for ref in refs:
+        left = _running(ray, refs, _SHORT_S)
+        for ref in left:
             ray.cancel(ref)
-        if refs:
-            ray.wait(refs, num_returns=len(refs), timeout=_PATIENCE_S)
+        _running(ray, left, _PATIENCE_S)
+
+
+def _running(ray: Any, refs: list[Any], timeout_s: float) -> list[Any]:
+    """Wait until tasks have ended; return those that have not."""
+    if not refs:
+        return []
+    _, left = ray.wait(refs, num_returns=len(refs), timeout=timeout_s)
+    return list(left)
 
 
 @contextlib.contextmanager
