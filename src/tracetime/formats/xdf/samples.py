@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -159,18 +159,21 @@ def _load(pyxdf: Any, content: bytes, ends: list[int]) -> list[tuple[Seconds, An
     """Timestamps and values of each chunk of samples, up to one that does not end where it must."""
     file = io.BytesIO(content)
     read: list[tuple[Seconds, Any]] = []
-    is_whole = True
 
     def keep(values: Any, seconds: Seconds, info: Any, stream: int) -> tuple[Any, Seconds, Any]:
-        nonlocal is_whole
-        is_whole = is_whole and len(read) < len(ends) and file.tell() == ends[len(read)]
-        if is_whole:
-            read.append((seconds, values))
+        if len(read) == len(ends) or file.tell() != ends[len(read)]:
+            raise _Lost
+        read.append((seconds, values))
         return values[:0], seconds[:0], info
 
-    with _quiet(logging.getLogger("pyxdf")):
+    # Where pyxdf is lost it takes values for chunks, and may raise whatever these lead to.
+    with _quiet(logging.getLogger("pyxdf")), suppress(_Lost, Exception):
         pyxdf.load_xdf(file, on_chunk=keep, synchronize_clocks=False, dejitter_timestamps=False)
     return read
+
+
+class _Lost(BaseException):
+    """pyxdf does not stand where a chunk ends. It would go on after an Exception."""
 
 
 @contextmanager
