@@ -6,16 +6,16 @@ import time
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
-from ptp_device import EXTENDED, PLAIN, PRECISE, World
+from ptp_device import EXTENDED, PLAIN, PRECISE, S, World, ptp_time
 
 import tracetime as tt
 from tracetime.errors import SourceError
 from tracetime.sources import device_kinds, ptp
 from tracetime.sources.local import LocalClocks
 from tracetime.sources.posix import PosixSource
-from tracetime.sources.ptp import MONOTONIC_RAW, PtpClock, PtpClocks
+from tracetime.sources.ptp import MONOTONIC_RAW, Pair, PtpClock, PtpClocks
 from tracetime.sources.ptp_ioctl import Bracket, narrowest
 
 METHODS = {"precise": PRECISE, "extended": EXTENDED, "plain": PLAIN}
@@ -57,8 +57,8 @@ def test_a_reading_is_within_its_deviation(folder, method, delays, device_ppm, r
 
 @pytest.mark.parametrize(
     ("method", "half_ns"),
-    # A bracket of two delays, in a pair's that has two, before and after; and slewing.
-    [("extended", 40 + 2 * 41), ("plain", 40 + 2 * 41), ("precise", 1_000)],
+    # A bracket of two delays, and a pair's that has two; and slewing.
+    [("extended", 40 + 41), ("plain", 40 + 41), ("precise", 1_000)],
 )
 def test_half_widths_are_those_of_the_call(folder, method, half_ns):
     world = World(supported=[METHODS[method]])
@@ -90,6 +90,57 @@ def test_a_step_of_realtime_shifts_no_reading(folder, call, step_ns, after):
     assert error_ns(world, read) <= read.max_deviation_ns
     assert read.max_deviation_ns < 200
     clock.close()
+
+
+@pytest.mark.parametrize("call", [EXTENDED, PLAIN])
+@example([20, 20, 50, 50, 300, 1, 3000], 3000, 34)
+@example([20, 20, 50, 50, 300, 1, 3000], -3000, 34)
+@given(
+    delays=st.lists(st.sampled_from((0, 1, 50, 300, 3_000)), min_size=1, max_size=9).filter(any),
+    step_ns=st.integers(-3_000, 3_000),
+    after=st.integers(0, 90),
+)
+def test_a_small_step_of_realtime_is_within_the_deviation(folder, call, delays, step_ns, after):
+    """One that the pairs do not tell from their own half-widths."""
+    world = World(delays, supported=[call])
+    clock = opened(folder, world)
+    world.steps = [(world.turn + after, step_ns)]
+    read = clock.read_together(clock.clock, MONOTONIC_RAW)
+    clock.close()
+    assert error_ns(world, read) <= read.max_deviation_ns + 1
+
+
+def test_a_cross_timestamp_of_another_time_namespace_is_not_used(folder):
+    """The kernel has MONOTONIC_RAW of the machine, and the process reads another one."""
+    world = World()
+    pair = world.pair
+
+    def elsewhere():
+        raw_ns, ahead_ns, half_ns = pair()
+        return Pair(raw_ns + 3_600 * S, ahead_ns - 3_600 * S, half_ns)
+
+    clock = PtpClock(0, folder=folder, names=folder, ioctl=world.ioctl, pair=elsewhere)
+    assert clock.method == "extended"
+    read = clock.read_together(clock.clock, MONOTONIC_RAW)
+    clock.close()
+    assert abs(read.device_ticks - world.device_0 - read.host + 3_600 * S) <= read.max_deviation_ns
+
+
+@pytest.mark.parametrize("late_ns", [-(10**6), 10**6, -1_000 * S])
+def test_a_cross_timestamp_that_was_not_taken_in_the_call_is_refused(folder, late_ns):
+    world = World(supported=[PRECISE])
+    clock = opened(folder, world)
+
+    def ioctl(fd, request, data):
+        world.ioctl(fd, request, data)
+        data[32:48] = ptp_time(world.now_ns + late_ns)
+
+    clock._ioctl = ioctl
+    with pytest.raises(SourceError, match=r"says that MONOTONIC_RAW was .* in a call from "):
+        clock.read_together(clock.clock, MONOTONIC_RAW)
+    clock.close()
+    with pytest.raises(SourceError, match="not supported"):
+        PtpClock(0, folder=folder, names=folder, ioctl=ioctl, pair=world.pair)
 
 
 def test_a_realtime_that_is_set_all_the_time_ends_the_tries(folder):

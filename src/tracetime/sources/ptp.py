@@ -2,6 +2,9 @@
 
 The kernel reads such a clock together with REALTIME, which may be set in between. So REALTIME is
 itself read with MONOTONIC_RAW, before and after, and a clock is given together with that.
+
+A cross timestamp has MONOTONIC_RAW itself, but that of the machine: in a time namespace a process
+reads another one.
 """
 
 from __future__ import annotations
@@ -139,7 +142,7 @@ class PtpClock(Device):
         if partner != MONOTONIC_RAW:
             raise SourceError(f"{self.name} is read together with MONOTONIC_RAW, not {partner}")
         if self.method == "precise":
-            cross = self._call(calls.read_precise)
+            cross = self._call(self._read_cross)
             return Together(cross.device_ns, cross.raw_ns, CROSS_DEVIATION_NS)
         for _ in range(_TRIES):
             first = self._pair()
@@ -160,20 +163,39 @@ class PtpClock(Device):
         Raises:
             SourceError: none does.
         """
-        precise: Callable[[calls.Ioctl, int], object] = calls.read_precise
+        precise: Callable[[calls.Ioctl, int], object] = self._read_cross
         for method, read in (("precise", precise), *_READERS.items()):
             try:
-                read(self._ioctl, self._descriptor())
-            except OSError as error:
-                failed = self._failed(error)
+                self._call(read)
+            except SourceError as error:
+                failed = error
             else:
                 return method
         raise failed
 
+    def _read_cross(self, ioctl: calls.Ioctl, fd: int) -> calls.Cross:
+        """A cross timestamp, of this call and in the MONOTONIC_RAW of this process.
+
+        Raises:
+            OSError: the device has none.
+            SourceError: the answer is none.
+        """
+        first = self._pair()
+        cross = calls.read_precise(ioctl, fd)
+        last = self._pair()
+        since_ns = first.raw_ns - first.half_ns - CROSS_DEVIATION_NS
+        until_ns = last.raw_ns + last.half_ns + CROSS_DEVIATION_NS
+        if not since_ns <= cross.raw_ns <= until_ns:
+            raise SourceError(
+                f"{self._path} says that MONOTONIC_RAW was {cross.raw_ns} in a call from "
+                f"{since_ns} to {until_ns}: leave it out, or record outside of this time namespace"
+            )
+        return cross
+
     def _tick_ns(self) -> float:
         """The common step of its readings, ns; 1 where they show none."""
         if self.method == "precise":
-            column = [self._call(calls.read_precise).device_ns for _ in range(_STEP_CALLS)]
+            column = [self._call(self._read_cross).device_ns for _ in range(_STEP_CALLS)]
         else:
             read = _READERS[self.method]
             column = [one.device_ns for _ in range(_STEP_CALLS) for one in self._call(read)]
@@ -208,13 +230,14 @@ _SUFFIXES: Final = {"precise": "_PRECISE", "extended": "_EXTENDED", "plain": ""}
 def _by_raw(bracket: calls.Bracket, first: Pair, last: Pair) -> Together | None:
     """A reading against MONOTONIC_RAW; None if REALTIME was set between the two pairs."""
     slew_ns = math.ceil((last.raw_ns - first.raw_ns) * _SLEWED_PPM / 1_000_000)
-    half_ns = first.half_ns + last.half_ns + slew_ns
-    if abs(last.ahead_ns - first.ahead_ns) > half_ns:
+    if abs(last.ahead_ns - first.ahead_ns) > first.half_ns + last.half_ns + slew_ns:
         return None
-    width_ns = bracket.after_ns - bracket.before_ns
-    # Doubled, sums of two are whole.
-    host_2 = bracket.before_ns + bracket.after_ns - first.ahead_ns - last.ahead_ns
-    return Together(bracket.device_ns, host_2 // 2, width_ns // 2 + half_ns + 2)
+    # A step that the half-widths hide may come at any moment: each end has what it may be ahead.
+    least_ns = min(pair.ahead_ns - pair.half_ns for pair in (first, last)) - slew_ns
+    most_ns = max(pair.ahead_ns + pair.half_ns for pair in (first, last)) + slew_ns
+    since_ns, until_ns = bracket.before_ns - most_ns, bracket.after_ns - least_ns
+    host_ns = (since_ns + until_ns) // 2
+    return Together(bracket.device_ns, host_ns, until_ns - host_ns)
 
 
 class PtpClocks:
