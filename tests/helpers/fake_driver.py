@@ -3,6 +3,7 @@
 import ctypes
 import shutil
 import subprocess
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
@@ -40,9 +41,26 @@ class FakeDriver:
         """How far a reading of the device is from when the host has it, its step left out."""
         rate = 1 + Fraction(self.get("ppm"), 10**6)
         # The driver reckons ppm in whole ms of MONOTONIC_RAW.
-        early = (ticks - self.get("ahead_ns") - self.get("ppm")) / rate - host_ns
-        late = (ticks + self.get("step_ns") + self.get("ppm") - self.get("ahead_ns")) / rate
+        whole = abs(self.get("ppm"))
+        early = (ticks - self.get("ahead_ns") - whole) / rate - host_ns
+        late = (ticks + self.get("step_ns") + whole - self.get("ahead_ns")) / rate
         return max(early, host_ns - late, 0)
+
+
+@contextmanager
+def opened(devices):
+    """The first of some devices, which are closed at the end."""
+    try:
+        yield devices.numbered[0]
+    finally:
+        devices.close()
+
+
+def reason(devices):
+    """Why the one device is not available."""
+    assert not devices.numbered
+    (entry,) = devices.unavailable
+    return entry.reason
 
 
 def library(source, folder):

@@ -3,12 +3,11 @@
 import re
 import threading
 import time
-from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
 import pytest
-from fake_driver import FakeDriver, library
+from fake_driver import FakeDriver, library, opened, reason
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -42,23 +41,6 @@ def driver(path):
     return made
 
 
-@contextmanager
-def opened(driver):
-    devices = CudaDevices(driver.path)
-    try:
-        yield devices.numbered[0]
-    finally:
-        devices.close()
-
-
-def reason(driver):
-    """Why the one device is not available."""
-    devices = CudaDevices(driver.path)
-    assert not devices.numbered
-    (entry,) = devices.unavailable
-    return entry.reason
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     step_ns=st.sampled_from([1, 32, 1_000, 1_024]),
@@ -68,7 +50,7 @@ def reason(driver):
 )
 def test_a_reading_is_within_its_deviation(driver, step_ns, ppm, ahead_ns, delays):
     driver.set(step_ns=step_ns, ppm=ppm, ahead_ns=ahead_ns, before_ns=0, work_ns=0, after_ns=0)
-    with opened(driver) as device:
+    with opened(CudaDevices(driver.path)) as device:
         driver.set(**dict(zip(("before_ns", "work_ns", "after_ns"), delays, strict=True)))
         for _ in range(3):
             read = device.read_together(device.clock, MONOTONIC_RAW)
@@ -79,7 +61,7 @@ def test_a_reading_is_within_its_deviation(driver, step_ns, ppm, ahead_ns, delay
 @pytest.mark.parametrize("step_ns", [32, 1_000, 1_024])
 def test_the_step_of_the_timer_is_measured(driver, step_ns):
     driver.set(step_ns=step_ns)
-    with opened(driver) as device:
+    with opened(CudaDevices(driver.path)) as device:
         domain = device.domain(device.clock)
         # What interrupts all of four kernels makes it longer.
         assert step_ns <= domain.tick_ns
@@ -109,7 +91,7 @@ def test_the_longest_step_counts(runs, step_ns):
 
 def test_a_timer_that_stands_still_is_refused(driver):
     driver.set(step_ns=10**12)
-    assert "the timer of Fake GPU 0 stands still" in reason(driver)
+    assert "the timer of Fake GPU 0 stands still" in reason(CudaDevices(driver.path))
     assert driver.get("alive") == 0
 
 
@@ -125,7 +107,7 @@ def test_a_timer_that_stands_still_is_refused(driver):
     ],
 )
 def test_times_that_are_none_are_refused(driver, fault):
-    with opened(driver) as device:
+    with opened(CudaDevices(driver.path)) as device:
         device.read_together(device.clock, MONOTONIC_RAW)
         driver.set(**fault)
         with pytest.raises(SourceError, match="they are none; leave it out"):
@@ -144,13 +126,13 @@ def test_a_device_that_cannot_be_opened_leaves_nothing_behind(driver, function):
     driver.fail(function, LAUNCH_FAILED)
     if function == "cuCtxPushCurrent_v2":
         driver.fail(function, LAUNCH_FAILED, at=1)
-    assert reason(driver).endswith("failed: an error (719)")
+    assert reason(CudaDevices(driver.path)).endswith("failed: an error (719)")
     if function != "cuCtxPushCurrent_v2":
         assert driver.get("alive") == 0
 
 
 def test_a_device_that_is_closed_leaves_nothing_behind(driver):
-    with opened(driver) as device:
+    with opened(CudaDevices(driver.path)) as device:
         assert driver.get("alive") > 0
     assert driver.get("alive") == 0
     device.close()
@@ -159,8 +141,21 @@ def test_a_device_that_is_closed_leaves_nothing_behind(driver):
         device.stamp()
 
 
+def test_a_device_that_was_lost_is_closed_like_the_others(driver):
+    driver.set(devices=2)
+    devices = CudaDevices(driver.path)
+    driver.fail("cuCtxPushCurrent_v2", LAUNCH_FAILED)
+    alive = driver.get("alive")
+    devices.close()
+    for device in devices.numbered.values():
+        with pytest.raises(SourceError, match="was closed"):
+            device.stamp()
+    # The two contexts are released.
+    assert driver.get("alive") == alive - 2
+
+
 def test_a_device_that_is_stuck_is_left_alone(driver, monkeypatch):
-    with opened(driver) as device:
+    with opened(CudaDevices(driver.path)) as device:
         monkeypatch.setattr(bracketed, "_LONGEST_NS", 3_000_000)
         driver.set(after_ns=10**12)
         with pytest.raises(SourceError, match="is it stuck"):
@@ -176,7 +171,7 @@ def test_a_device_that_is_stuck_is_left_alone(driver, monkeypatch):
 
 def test_stamps_are_in_order(driver):
     driver.set(ahead_ns=5, step_ns=1)
-    with opened(driver) as device:
+    with opened(CudaDevices(driver.path)) as device:
         before = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
         stamps = device.stamp(MOST_STAMPS)
         after = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
@@ -198,7 +193,7 @@ def test_threads_wait_for_each_other(driver):
         except BaseException as error:
             failures.append(error)
 
-    with opened(driver) as device:
+    with opened(CudaDevices(driver.path)) as device:
         threads = [threading.Thread(target=work, args=(device,)) for _ in range(3)]
         for thread in threads:
             thread.start()
@@ -219,7 +214,7 @@ def test_what_is_missing_is_named(driver):
     with pytest.raises(SourceError, match=r"cannot be loaded \(.*cuInit"):
         CudaDevices("libc.so.6")
     driver.set(devices=0)
-    assert reason(driver) == "the driver has no device"
+    assert reason(CudaDevices(driver.path)) == "the driver has no device"
     driver.fail("cuInit", 100)
     with pytest.raises(SourceError, match=r"no CUDA-capable device is detected \(100\)"):
         CudaDevices(driver.path)
@@ -263,7 +258,7 @@ def test_the_clock_of_cupti_is_named_by_what_it_reads(driver, folder, monkeypatc
     libraries = ("libcupti-of-nowhere.so", "libc.so.6", cupti.path)
     real = partial(cuda_api.cupti_timer, libraries)
     monkeypatch.setattr(cuda_api, "cupti_timer", real)
-    with opened(driver) as device:
+    with opened(CudaDevices(driver.path)) as device:
         assert re.search(says, device.note(device.clock))
         cupti.fail("cuptiGetTimestamp", 999)
         assert "CUPTI gives no timestamps: cuptiGetTimestamp failed (999)" in device.note(
@@ -273,12 +268,15 @@ def test_the_clock_of_cupti_is_named_by_what_it_reads(driver, folder, monkeypatc
 
 def test_without_cupti_nothing_is_said_of_it(driver, monkeypatch):
     monkeypatch.setattr(cuda_api, "cupti_timer", partial(cuda_api.cupti_timer, ()))
-    with opened(driver) as device:
+    with opened(CudaDevices(driver.path)) as device:
         assert device.note(device.clock) == "Fake GPU 0, read by a kernel that stores %globaltimer"
 
 
 def test_a_device_that_is_lost_is_left_out_of_the_snapshots(driver):
-    with opened(driver) as device, tt.Sampler(sources=[PosixSource(), device], tries=1) as sampler:
+    with (
+        opened(CudaDevices(driver.path)) as device,
+        tt.Sampler(sources=[PosixSource(), device], tries=1) as sampler,
+    ):
         assert not sampler.sample().failed
         driver.fail("cuStreamQuery", LAUNCH_FAILED)
         sample = sampler.sample()
@@ -289,7 +287,10 @@ def test_a_device_that_is_lost_is_left_out_of_the_snapshots(driver):
 
 
 def test_a_clock_that_goes_back_is_told(driver):
-    with opened(driver) as device, tt.Sampler(sources=[PosixSource(), device], tries=1) as sampler:
+    with (
+        opened(CudaDevices(driver.path)) as device,
+        tt.Sampler(sources=[PosixSource(), device], tries=1) as sampler,
+    ):
         assert not sampler.sample().findings
         driver.set(back_at=driver.get("reads") + 1, back_ns=10**9)
         (finding,) = sampler.sample().findings
@@ -300,7 +301,7 @@ def test_a_clock_that_goes_back_is_told(driver):
 def test_a_recording_holds_when_the_device_worked(driver, tmp_path):
     driver.set(ahead_ns=10**15, ppm=50)
     path = tmp_path / "gpu.pftrace"
-    with opened(driver) as device:
+    with opened(CudaDevices(driver.path)) as device:
         with tt.Sampler(sources=[PosixSource(), device]) as sampler:
             with tt.record(path, interval=0.02, sampler=sampler) as rec:
                 before = time.clock_gettime_ns(time.CLOCK_BOOTTIME)

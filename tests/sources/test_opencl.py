@@ -2,10 +2,9 @@
 
 import re
 import time
-from contextlib import contextmanager
 
 import pytest
-from fake_driver import FakeDriver, library
+from fake_driver import FakeDriver, library, opened, reason
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from opencl_device import opencl_device  # noqa: F401
@@ -34,23 +33,6 @@ def driver(path):
     return made
 
 
-@contextmanager
-def opened(driver):
-    devices = OpenClDevices(driver.path)
-    try:
-        yield devices.numbered[0]
-    finally:
-        devices.close()
-
-
-def reason(driver):
-    """Why the one device is not available."""
-    devices = OpenClDevices(driver.path)
-    assert not devices.numbered
-    (entry,) = devices.unavailable
-    return entry.reason
-
-
 @pytest.mark.parametrize("method", ["timer", "command"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
@@ -62,7 +44,7 @@ def reason(driver):
 def test_a_reading_is_within_its_deviation(driver, method, step_ns, ppm, ahead_ns, delays):
     driver.set(step_ns=step_ns, ppm=ppm, ahead_ns=ahead_ns, resolution_ns=step_ns)
     driver.set(minor=0, major=3 if method == "timer" else 1)
-    with opened(driver) as device:
+    with opened(OpenClDevices(driver.path)) as device:
         driver.set(**dict(zip(("before_ns", "work_ns", "after_ns"), delays, strict=True)))
         assert device.method == method
         for _ in range(3):
@@ -84,7 +66,7 @@ def test_a_reading_is_within_its_deviation(driver, method, step_ns, ppm, ahead_n
 )
 def test_the_device_is_read_by_what_it_answers(driver, change, method):
     driver.set(ahead_ns=10**12, **change)
-    with opened(driver) as device:
+    with opened(OpenClDevices(driver.path)) as device:
         assert device.method == method
         called = driver.get("clEnqueueWriteBuffer#")
         device.read_together(device.clock, MONOTONIC_RAW)
@@ -94,7 +76,7 @@ def test_the_device_is_read_by_what_it_answers(driver, change, method):
 @pytest.mark.parametrize("version", [(1, 2), (2, 0), (0, 0)])
 def test_older_drivers_are_not_asked_for_what_they_lack(driver, version):
     driver.set(major=version[0], minor=version[1])
-    with opened(driver) as device:
+    with opened(OpenClDevices(driver.path)) as device:
         assert device.method == "command"
         assert driver.get("clGetDeviceAndHostTimer#") == 0
 
@@ -110,7 +92,7 @@ def test_older_drivers_are_not_asked_for_what_they_lack(driver, version):
 )
 def test_the_host_timer_is_named_by_what_it_reads(driver, clock, says):
     driver.set(host_clock=clock, ahead_ns=10**12)
-    with opened(driver) as device:
+    with opened(OpenClDevices(driver.path)) as device:
         note = device.note(device.clock)
         assert note.startswith("Fake (TM) Device, read by clGetDeviceAndHostTimer; ")
         assert re.search(says, note), note
@@ -118,7 +100,7 @@ def test_the_host_timer_is_named_by_what_it_reads(driver, clock, says):
 
 def test_a_device_that_shows_a_clock_of_the_host_says_so(driver):
     driver.set(major=1)
-    with opened(driver) as device:
+    with opened(OpenClDevices(driver.path)) as device:
         assert device.note(device.clock) == (
             "Fake (TM) Device, read by the times of a command, which show the host's MONOTONIC_RAW"
         )
@@ -136,7 +118,7 @@ def test_a_device_that_shows_a_clock_of_the_host_says_so(driver):
 )
 def test_times_that_are_none_are_refused(driver, fault):
     driver.set(major=1)
-    with opened(driver) as device:
+    with opened(OpenClDevices(driver.path)) as device:
         driver.set(**fault)
         with pytest.raises(SourceError, match="they are none; leave it out"):
             device.read_together(device.clock, MONOTONIC_RAW)
@@ -144,19 +126,37 @@ def test_times_that_are_none_are_refused(driver, fault):
 
 def test_the_step_is_what_is_seen_or_what_the_driver_says(driver):
     driver.set(step_ns=80)
-    with opened(driver) as device:
+    with opened(OpenClDevices(driver.path)) as device:
         domain = device.domain(device.clock)
         assert (domain.name, domain.tick_ns, domain.ns_per_tick) == (NAME, 80, 1)
         assert (domain.max_drift_ppm, domain.disciplined, domain.oscillator) == (500, False, NAME)
         assert device.domain(device.clock) is domain
     driver.set(resolution_ns=1_000)
-    with opened(driver) as device:
+    with opened(OpenClDevices(driver.path)) as device:
         assert device.domain(device.clock).tick_ns == 1_000
+
+
+@pytest.mark.parametrize("major", [1, 3])
+@pytest.mark.parametrize("step_ns", [3_000_000, 25_000_000])
+def test_a_step_that_is_far_longer_than_a_call_is_waited_for(driver, major, step_ns):
+    """The driver says 1 ns."""
+    driver.set(major=major)
+    with opened(OpenClDevices(driver.path)) as device:
+        driver.set(step_ns=step_ns)
+        assert device.domain(device.clock).tick_ns % step_ns == 0
+
+
+@pytest.mark.parametrize("major", [1, 3])
+def test_a_clock_that_stands_still_is_refused(driver, major):
+    driver.set(major=major, step_ns=10**15, ahead_ns=2 * 10**15)
+    with opened(OpenClDevices(driver.path)) as device:
+        with pytest.raises(SourceError, match=r"the clock of Fake \(TM\) Device stands still"):
+            device.domain(device.clock)
 
 
 def test_a_resolution_that_says_nothing_is_refused(driver):
     driver.set(resolution_ns=2 * 10**9)
-    assert "good to 2000000000 ns: leave it out" in reason(driver)
+    assert "good to 2000000000 ns: leave it out" in reason(OpenClDevices(driver.path))
 
 
 @pytest.mark.parametrize(
@@ -168,19 +168,19 @@ def test_a_resolution_that_says_nothing_is_refused(driver):
 )
 def test_a_device_that_cannot_be_opened_leaves_nothing_behind(driver, function):
     driver.fail(function, -5)
-    why = reason(driver)
+    why = reason(OpenClDevices(driver.path))
     assert "Fake (TM) Device failed: out of resources (-5)" in why
     assert driver.get("alive") == 0
 
 
 def test_handles_that_are_none_are_refused(driver):
     driver.set(nothing=1)
-    assert "the driver returned nothing" in reason(driver)
+    assert "the driver returned nothing" in reason(OpenClDevices(driver.path))
 
 
 def test_a_command_that_fails_says_so(driver):
     driver.set(major=1)
-    with opened(driver) as device:
+    with opened(OpenClDevices(driver.path)) as device:
         driver.set(status=-5)
         with pytest.raises(SourceError, match=r"a command of Fake .* out of resources"):
             device.stamp()
@@ -190,7 +190,7 @@ def test_a_command_that_fails_says_so(driver):
 
 
 def test_a_device_that_is_stuck_is_left_alone(driver, monkeypatch):
-    with opened(driver) as device:
+    with opened(OpenClDevices(driver.path)) as device:
         monkeypatch.setattr(bracketed, "_LONGEST_NS", 3_000_000)
         driver.set(after_ns=10**12)
         with pytest.raises(SourceError, match="is it stuck"):
@@ -203,7 +203,7 @@ def test_a_device_that_is_stuck_is_left_alone(driver, monkeypatch):
 
 def test_stamps_are_in_order_and_released(driver):
     driver.set(ahead_ns=5)
-    with opened(driver) as device:
+    with opened(OpenClDevices(driver.path)) as device:
         before = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
         stamps = device.stamp(64)
         after = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
@@ -218,7 +218,7 @@ def test_stamps_are_in_order_and_released(driver):
 
 
 def test_only_its_own_clock_and_monotonic_raw(driver):
-    with opened(driver) as device:
+    with opened(OpenClDevices(driver.path)) as device:
         assert device.partners(device.clock) == (MONOTONIC_RAW,)
         with pytest.raises(SourceError, match="not the clock of"):
             device.domain(MONOTONIC_RAW)
@@ -250,9 +250,12 @@ def test_what_is_missing_is_named(driver):
     with pytest.raises(SourceError, match=r"cannot be loaded \(.*clGetPlatformIDs"):
         OpenClDevices("libc.so.6")
     driver.set(devices=0)
-    assert reason(driver) == "the installed drivers have no device"
+    assert reason(OpenClDevices(driver.path)) == "the installed drivers have no device"
     driver.fail("clGetDeviceIDs", -6)
-    assert reason(driver) == "listing OpenCL's devices failed: out of host memory (-6)"
+    assert (
+        reason(OpenClDevices(driver.path))
+        == "listing OpenCL's devices failed: out of host memory (-6)"
+    )
     driver.fail("clGetPlatformIDs", -1001)
     with pytest.raises(SourceError, match="no OpenCL driver is installed"):
         OpenClDevices(driver.path)
@@ -287,7 +290,10 @@ def test_a_clock_that_is_not_there_is_named(machine, driver):
 
 def test_a_device_that_is_lost_is_left_out_of_the_snapshots(driver):
     driver.set(major=1)
-    with opened(driver) as device, tt.Sampler(sources=[PosixSource(), device], tries=1) as sampler:
+    with (
+        opened(OpenClDevices(driver.path)) as device,
+        tt.Sampler(sources=[PosixSource(), device], tries=1) as sampler,
+    ):
         assert not sampler.sample().failed
         driver.set(status=-5)
         sample = sampler.sample()
@@ -298,7 +304,10 @@ def test_a_device_that_is_lost_is_left_out_of_the_snapshots(driver):
 
 
 def test_a_clock_that_goes_back_is_told(driver):
-    with opened(driver) as device, tt.Sampler(sources=[PosixSource(), device], tries=1) as sampler:
+    with (
+        opened(OpenClDevices(driver.path)) as device,
+        tt.Sampler(sources=[PosixSource(), device], tries=1) as sampler,
+    ):
         assert not sampler.sample().findings
         driver.set(back_at=driver.get("reads") + 1, back_ns=10**9)
         (finding,) = sampler.sample().findings

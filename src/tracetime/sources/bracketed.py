@@ -1,7 +1,7 @@
 """A device whose clock is read by a call that the host brackets by MONOTONIC_RAW.
 
 The device reads its clock between two readings of the host, whatever else the call does: half of
-the time between them bounds the error, and no driver has to be trusted for that.
+the time between them bounds the error. Of the driver that takes no more than that it does read it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from tracetime.clocks.domain import SLEWED_DRIFT_PPM, ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.errors import SourceError
+from tracetime.errors import SourceError, UsageError
 from tracetime.sources.device import CalibratedDevice
 from tracetime.sources.names import named
 from tracetime.sources.time_domains import TimeDomain
@@ -76,8 +76,12 @@ class BracketedDevice(CalibratedDevice):
     Args:
         name: of its clock.
         label: what its maker calls the device.
+
+    Attributes:
+        most_stamps: that one piece of its work can make.
     """
 
+    most_stamps: int
     host_clocks = (MONOTONIC_RAW,)
     has_device_domain = True
     unknown_domains = ()
@@ -99,6 +103,24 @@ class BracketedDevice(CalibratedDevice):
         Raises:
             SourceError: it fails.
         """
+
+    @abstractmethod
+    def _stamps(self, count: int) -> list[int]:
+        """As `stamp`, of a count in range."""
+
+    def stamp(self, count: int = 1) -> list[int]:
+        """Let the device stamp so often, in one piece of its work (ns of its clock).
+
+        Args:
+            count: how often, 1 to `most_stamps`.
+
+        Raises:
+            UsageError: count out of range.
+            SourceError: the device fails, or takes more than 10 s.
+        """
+        if not 1 <= count <= self.most_stamps:
+            raise UsageError(f"count {count}: use 1 to {self.most_stamps}")
+        return self._stamps(count)
 
     def calibrate(self, clocks: Sequence[ClockId]) -> tuple[list[int], int]:
         before_ns, readings, after_ns = self.bracket()

@@ -6,6 +6,7 @@ instruction set; it leaves the timer's step to the device, so that is measured.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import SourceError, UsageError
+from tracetime.errors import SourceError
 from tracetime.sources import cuda_api as api
 from tracetime.sources.bracketed import Bracket, BracketedDevice, is_done, raw_ns
 from tracetime.sources.host_timer import clocks_of, in_words
@@ -69,6 +70,8 @@ class CudaDevice(BracketedDevice):
         SourceError: it cannot run the kernel, or its timer stands still.
     """
 
+    most_stamps = MOST_STAMPS
+
     def __init__(self, cuda: api.Cuda, position: int) -> None:
         self._cuda = cuda
         what = f"opening CUDA's device {position}"
@@ -95,21 +98,11 @@ class CudaDevice(BracketedDevice):
         return self._step_ns
 
     def bracket(self) -> Bracket:
-        return self._stamps(_READINGS)
+        return self._launched(_READINGS)
 
-    def stamp(self, count: int = 1) -> list[int]:
-        """Let the device read its timer so often, in one kernel (ns of its clock).
-
-        Args:
-            count: how often, 1 to 4096.
-
-        Raises:
-            UsageError: count out of range.
-            SourceError: the device fails, or takes more than 10 s.
-        """
-        if not 1 <= count <= MOST_STAMPS:
-            raise UsageError(f"count {count}: use 1 to {MOST_STAMPS}")
-        return self._stamps(count).readings
+    def _stamps(self, count: int) -> list[int]:
+        """The readings of one kernel."""
+        return self._launched(count).readings
 
     def step_ticks(self) -> int:
         return self._step_ns
@@ -130,9 +123,10 @@ class CudaDevice(BracketedDevice):
         if context is None:
             return
         made, self._made = self._made, []
-        # What a stuck kernel may still use is left to the end of the process.
+        # What a stuck kernel may still use is left to the end of the process, as is that of a
+        # device that was lost.
         if not self._stuck:
-            with self._one.turn(), self._current(context):
+            with contextlib.suppress(SourceError), self._one.turn(), self._current(context):
                 while made:
                     release, handle = made.pop()
                     self._cuda.call(release, handle)
@@ -164,7 +158,7 @@ class CudaDevice(BracketedDevice):
         finally:
             self._cuda.call("cuCtxPopCurrent_v2", ctypes.byref(api.Handle()))
 
-    def _stamps(self, count: int) -> Bracket:
+    def _launched(self, count: int) -> Bracket:
         with self._one.turn():
             if self._stuck:
                 raise SourceError(f"{self.label} has not done its work in 10 s: is it stuck?")

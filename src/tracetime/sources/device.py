@@ -6,21 +6,28 @@ and says how far apart the readings may be. `capture/promises.py` checks its pro
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from tracetime.clocks.domain import CRYSTAL_DRIFT_PPM, ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import SourceError
 from tracetime.sources.source import Device, Together
-from tracetime.sources.tick import common_step
+from tracetime.sources.tick import step_of_runs
 from tracetime.sources.time_domains import DOMAIN_DEVICE, HOST_DOMAINS, NAMES, TimeDomain
 
-_STEP_READINGS = 256
+_RUNS: Final = 4
+_READINGS: Final = 65
+_SLOW_STEPS: Final = 3
+_STILL_S: Final = 0.5
+"""A clock that makes no step for so long is none."""
 
 
 class CalibratedDevice(Device):
@@ -97,13 +104,42 @@ class CalibratedDevice(Device):
         return ahead - period if ahead > period // 2 else ahead
 
     def step_ticks(self) -> int:
-        """The real step of the device's clock, in ticks: often far more than one."""
-        column = [self.calibrate((self.clock,))[0][0] for _ in range(_STEP_READINGS)]
+        """The real step of the device's clock, in ticks: often far more than one.
+
+        Raises:
+            SourceError: it cannot be read, or stands still.
+        """
+        runs = [self._steps([self._reading() for _ in range(_READINGS)]) for _ in range(_RUNS)]
+        found = step_of_runs(runs)
+        return self._slow_step() if found is None else found
+
+    def _reading(self) -> int:
+        return self.calibrate((self.clock,))[0][0]
+
+    def _steps(self, readings: Sequence[int]) -> npt.NDArray[np.int64]:
+        """The differences of successive readings, but of those that go back."""
         mask = (1 << self.valid_bits) - 1
-        steps = [(b - a) & mask for a, b in pairwise(column)]
+        steps = [(b - a) & mask for a, b in pairwise(readings)]
         # A clock that goes back makes no step: the difference, modulo the wrap, is huge.
-        small = np.array([step for step in steps if step < 1 << 40], dtype=np.int64)
-        return round(common_step(small) or 1.0)
+        return np.array([step for step in steps if step < 1 << 40], dtype=np.int64)
+
+    def _slow_step(self) -> int:
+        """The longest of some steps of a clock that is read often before it makes one.
+
+        Raises:
+            SourceError: it makes none.
+        """
+        seen, end_s = [self._reading()], time.monotonic() + _STILL_S
+        while len(seen) <= _SLOW_STEPS and time.monotonic() < end_s:
+            reading = self._reading()
+            if reading != seen[-1]:
+                seen.append(reading)
+        steps = self._steps(seen)
+        if not len(steps):
+            raise SourceError(
+                f"the clock of {self.label} stands still: leave it out, or update its driver"
+            )
+        return int(steps.max())
 
     def partners(self, clock: ClockId) -> tuple[ClockId, ...]:
         self._own(clock)

@@ -12,14 +12,12 @@ import re
 from typing import Final, Literal
 
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import SourceError, UsageError
+from tracetime.errors import SourceError
 from tracetime.sources import opencl_api as api
 from tracetime.sources.bracketed import Bracket, BracketedDevice, is_done, raw_ns
 from tracetime.sources.host_timer import clocks_of, in_words
 from tracetime.sources.names import OPENCL
 from tracetime.sources.source import Unavailable
-
-MOST_STAMPS: Final = 64
 
 _VERSION: Final = re.compile(r"OpenCL ([0-9]{1,3})\.([0-9]{1,3})(?: |$)", re.ASCII)
 _WITH_TIMERS: Final = (2, 1)
@@ -48,6 +46,8 @@ class OpenClDevice(BracketedDevice):
     Raises:
         SourceError: it does not time commands.
     """
+
+    most_stamps = 64
 
     def __init__(
         self,
@@ -82,18 +82,8 @@ class OpenClDevice(BracketedDevice):
     def bracket(self) -> Bracket:
         return (self._timers() if self.method == "timer" else self._commands(1))[0]
 
-    def stamp(self, count: int = 1) -> list[int]:
-        """Let the device do small commands, and return when each ended (ns of its clock).
-
-        Args:
-            count: how many, 1 to 64.
-
-        Raises:
-            UsageError: count out of range.
-            SourceError: the device fails, or takes more than 10 s.
-        """
-        if not 1 <= count <= MOST_STAMPS:
-            raise UsageError(f"count {count}: use 1 to {MOST_STAMPS}")
+    def _stamps(self, count: int) -> list[int]:
+        """When each of some small commands ended."""
         return self._commands(count)[1]
 
     def step_ticks(self) -> int:

@@ -7,6 +7,7 @@ CL/cl_ext.h. No clock is read here.
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
@@ -188,7 +189,7 @@ def fail(code: int, what: str) -> None:
 
 def number(answer: bytes) -> int:
     """A number that a property holds, in this machine's byte order; 0 if it holds none."""
-    return int.from_bytes(answer, "little") if len(answer) <= 8 else 0
+    return int.from_bytes(answer, sys.byteorder) if len(answer) <= 8 else 0
 
 
 def text(answer: bytes) -> str:
