@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from fuzz.mutate import field
+from tracetime._kernels.perfetto import packets
 
 BOOTTIME, MONOTONIC, REALTIME, TRACE_FILE = 6, 3, 1, 11
 START = 1_000_000_000
@@ -97,6 +98,21 @@ def machines_synced(n: int) -> Iterator[bytes]:
     yield snapshot([(BOOTTIME, START), (MONOTONIC, START)])
     for i in range(n):
         yield packet(field(98, 1 + i), field(107, rounds(i)))
+        yield event(START + i, BOOTTIME, machine=1 + i)
+
+
+def machines_pinged(n: int) -> Iterator[bytes]:
+    """n machines, each with a name, an exchange as `record --peer` writes it, and an event."""
+    yield snapshot([(BOOTTIME, START), (MONOTONIC, START)])
+    for i in range(n):
+        here, there = START, START + i
+        synced = [(there + 25_000, here + 30_000), (there + 40_000, here + 46_000)]
+        measured = [
+            (here + 10_000, there + 20_000, there + 25_000, here + 30_000),
+            (here + 31_000, there + 36_000, there + 41_000, here + 46_000),
+        ]
+        yield packets.machine_packet(1 + i, f"worker{i}")
+        yield packets.remote_sync_packet(1 + i, BOOTTIME, synced, measured)
         yield event(START + i, BOOTTIME, machine=1 + i)
 
 
@@ -204,6 +220,7 @@ TRACES: Final[dict[str, Parts]] = {
     "30,000 drifting clocks with BOOTTIME": lambda: clocks_with_boottime(30_000),
     "100,000 machines": lambda: machines(100_000),
     "100,000 machines, synced": lambda: machines_synced(100_000),
+    "100,000 machines, pinged": lambda: machines_pinged(100_000),
     "a packet of 256 MiB within a compressed one": lambda: packed_packet(256 << 20),
     "100,000 jumps forward and back": lambda: jumps(100_000),
     "100,000 steps": lambda: steps(100_000),

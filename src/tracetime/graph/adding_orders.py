@@ -122,7 +122,9 @@ def _by_clock(parts: GraphParts, sides: Iterable[ClockTimes], name: str) -> dict
 
 def _check_unwrapped(parts: GraphParts, *clocks: ClockId) -> None:
     for clock in clocks:
-        bits = parts.state.domain(clock).valid_bits
+        # One that was not declared has 64 bits.
+        declared = parts.state.domains.get(clock)
+        bits = 64 if declared is None else declared.valid_bits
         if modulus_of(bits, 1) is not None:
             raise UsageError(
                 f"{clock} wraps, for it has {bits} bits: which wrap an order belongs to is open; "

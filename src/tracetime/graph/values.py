@@ -83,7 +83,8 @@ def take(ts: Any) -> Given:
     Raises:
         UsageError: a float, a bool, a value out of int64, more than one dimension.
     """
-    if isinstance(ts, SupportsIndex) and not isinstance(ts, (bool, np.bool_, np.ndarray)):
+    # SupportsIndex last: it looks for the method by its name, which takes us.
+    if not isinstance(ts, (np.ndarray, bool, np.bool_)) and isinstance(ts, SupportsIndex):
         return Given(np.array([_checked(operator.index(ts))], dtype=np.int64), None, True)
     missing = None
     if not isinstance(ts, np.ndarray) and hasattr(ts, "dtype") and hasattr(ts, "__len__"):
