@@ -173,3 +173,24 @@ def test_a_least_delay_that_is_false_breaks_nothing(seed):
         graph.add_order((sent, before), (got, after), min_delay_ns=60_000)
     graph.convert(10**9, one, other, policy="tube")
     assert graph.discontinuities()
+
+
+@pytest.mark.parametrize("named", [(A, B), (B, A)])
+@pytest.mark.parametrize("off_s", [-1e6, -100, -40, -20, 20, 40, 100, 1e6])
+def test_one_order_that_is_wrong_by_more_than_all_of_them_last_is_told(named, off_s):
+    """Its clock may also have been set there and back: nothing is left in that time to tell."""
+    rng, (one, other) = np.random.default_rng(3), named
+    graph, n = ClockGraph(), 300
+    for way, (before, after) in enumerate((named, named[::-1])):
+        sent = BEGINS + (60 * S // n) * np.arange(n) + way * S // 20
+        got = sent + 50_000 + rng.exponential(20_000, n).astype(np.int64)
+        if (before == other) == (off_s > 0):
+            (sent if before == other else got)[n // 2] += int(off_s * S)
+        graph.add_order((sent, before), (got, after))
+    (found,) = graph.discontinuities()
+    assert found.kind in ("wrong_order", "possible_step")
+    assert found.orders
+    t = BEGINS + np.arange(0, 60 * S, S // 7)
+    bar = graph.convert(t, one, other, policy="tube", bounds=True, bars="guaranteed", errors="mask")
+    earliest, latest = bar.earliest.fill_null(0).to_numpy(), bar.latest.fill_null(2**62).to_numpy()
+    assert ((earliest <= t) & (t <= latest)).all()

@@ -50,7 +50,8 @@ class Discontinuity:
             neighbours, and was dropped; wrong_order: the same of a bound of one side;
             rate_change: one rate held before the zone and another after it; possible_step: the
             same, but the two lines do not meet in the zone; or the offset jumped, or bounds of
-            one side are wrong, which nobody can tell for want of the other side.
+            one side are wrong, which nobody can tell for want of the other side, or because
+            readings of the zone may be two instants.
         a_from, a_to: the zone, on the ordering clock, ns: it happened after the one and not after
             the other. An outlier's is its own reading.
         size_ns: how far the offset jumped, or how far off the outlier is: at least and at most.
@@ -84,7 +85,7 @@ def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Disco
     before, after = segments.last[:-1], segments.first[1:]
     sizes = zip(*(column.tolist() for column in jumped), strict=True)
     sides = zip(_intervals(segments, before), _intervals(segments, after), strict=True)
-    numbers = _sides(segments, evidence, before, after)
+    numbers = given_beside(segments, evidence, before, after)
     is_open = np.logical_or(*segments.open_sides)
     is_open = (is_open[:-1] | is_open[1:]).tolist()
     rows = zip(sizes, sides, numbers, is_open, strict=True)
@@ -144,7 +145,7 @@ def _intervals(segments: Segments, which: Values) -> Iterator[tuple[int, int, in
     return zip(here.a[which].tolist(), low.tolist(), high.tolist(), strict=True)
 
 
-def _sides(
+def given_beside(
     segments: Segments, evidence: Evidence, before: Values, after: Values
 ) -> Iterator[tuple[int, ...]]:
     """The snapshots given on both sides of some places."""
@@ -208,7 +209,7 @@ def rate_changes(
     # A slope times a span needs Python's integers.
     sizes = (after[:, 0] - before[:, 2] - 1, after[:, 2] + 1 - before[:, 0])
     columns = (a[j], a[k], *sizes, slope - width, slope + width)
-    numbers = _sides(segments, evidence, runs.in_segments(j), runs.in_segments(k))
+    numbers = given_beside(segments, evidence, runs.in_segments(j), runs.in_segments(k))
     rows = zip(numbers, *(column.tolist() for column in columns), strict=True)
     found = []
     for on, a_from, a_to, low, high, falls, rises in rows:
@@ -224,7 +225,7 @@ def rate_changes(
     m, n = m[changed], n[changed]
     j, k = runs.last[m], runs.first[n]
     ends = zip(m.tolist(), n.tolist(), a[j].tolist(), a[k].tolist(), strict=True)
-    numbers = _sides(segments, evidence, runs.in_segments(j), runs.in_segments(k))
+    numbers = given_beside(segments, evidence, runs.in_segments(j), runs.in_segments(k))
     for (one, other, a_from, a_to), on in zip(ends, numbers, strict=True):
         least, most = _rate_change(runs, one, other, drift)
         rate_ppm = (least / ONE * 1e6, most / ONE * 1e6)
@@ -255,7 +256,7 @@ def hidden_rate_changes(
             doubt = DEVIATIONS * math.sqrt(curve.rate_variance[k : k + 2].sum()) * 1e6
             sides = np.searchsorted(a, [a_from, a_to]) - [1, 0]
             before, after = sides.clip(0, len(a) - 1)[:, None]
-            (on,) = _sides(segments, evidence, before, after)
+            (on,) = given_beside(segments, evidence, before, after)
             limits_ppm = (change - doubt, change + doubt)
             yield Discontinuity("rate_change", a_from, a_to, None, limits_ppm, on)
 

@@ -8,6 +8,7 @@ all its instants.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -25,7 +26,7 @@ from tracetime.graph.tube.evidence import (
     Marks,
     Values,
 )
-from tracetime.graph.tube.findings import jumps
+from tracetime.graph.tube.findings import Discontinuity, given_beside, jumps
 from tracetime.graph.tube.limits import ONE, Limits
 from tracetime.graph.tube.segments import Segments
 
@@ -136,6 +137,27 @@ def possible_set_backs(segments: Segments, limits: Limits) -> Spans:
             spread = limits.spread(last - first)
             rows.append((first, last, -high - spread, -low + spread))
     return Spans(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
+
+
+def untold(
+    segments: Segments, evidence: Evidence, twice: Spans, known: Sequence[Discontinuity]
+) -> Iterator[Discontinuity]:
+    """Where clock a was set back and on again, or a bound is wrong, and no jump shows it.
+
+    Args:
+        segments: of the evidence, which has no readings that are two instants.
+        evidence: as given.
+        twice: these readings.
+        known: the discontinuities that the evidence shows.
+    """
+    a = segments.evidence.a
+    for first, last in zip(twice.first.tolist(), twice.last.tolist(), strict=True):
+        is_beyond_all = first == OPEN_LOW or last == OPEN_HIGH
+        if is_beyond_all or any(d.a_from <= last and first <= d.a_to for d in known):
+            continue
+        sides = np.array([[np.searchsorted(a, first) - 1], [np.searchsorted(a, last)]])
+        (on,) = given_beside(segments, evidence, *sides.clip(0, len(a) - 1))
+        yield Discontinuity("possible_step", first, last, None, None, on)
 
 
 def sweep(evidence: Evidence, drift: int) -> Sweep:

@@ -44,7 +44,7 @@ from tracetime.graph.tube.order_rows import (
 from tracetime.graph.tube.own_intervals import holding_intervals, holding_rows
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
-from tracetime.graph.tube.set_backs import Spans, possible_set_backs
+from tracetime.graph.tube.set_backs import Spans, possible_set_backs, untold
 
 
 class Converted(NamedTuple):
@@ -331,19 +331,19 @@ class Tube:
             dropped = segments.outliers
             strays = segments.given[np.flatnonzero(self._runs.strays)]
             changes = findings.rate_changes(segments, self._runs, evidence, self._drift)
-            self._found = sorted(
-                [
-                    *findings.breaks(segments, evidence, self._limits),
-                    *findings.outliers(evidence, dropped, self._around(dropped, "guaranteed")),
-                    *filter(
-                        findings.is_off,
-                        findings.outliers(evidence, strays, self._around(strays, "estimated")),
-                    ),
-                    *changes,
-                    *findings.hidden_rate_changes(segments, self._curves, evidence, changes),
-                ],
-                key=lambda found: (found.a_from, found.a_to, found.kind),
-            )
+            found = [
+                *findings.breaks(segments, evidence, self._limits),
+                *findings.outliers(evidence, dropped, self._around(dropped, "guaranteed")),
+                *filter(
+                    findings.is_off,
+                    findings.outliers(evidence, strays, self._around(strays, "estimated")),
+                ),
+                *changes,
+                *findings.hidden_rate_changes(segments, self._curves, evidence, changes),
+            ]
+            if self._twice is not None:
+                found += untold(segments, evidence, self._twice, found)
+            self._found = sorted(found, key=lambda one: (one.a_from, one.a_to, one.kind))
         return self._found
 
     def _assemble(self, messages: bool) -> Rows:
