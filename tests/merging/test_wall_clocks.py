@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from merge_worlds import trace_of
 from simulated import Clock, Machine
+from wall_bounds import bounded_recording
 
 import tracetime as tt
+from fuzz.costly import BOOTTIME, event
 from tracetime import ClockDomain
 from tracetime.clocks.kernel_clock import STA_UNSYNC, TIME_ERROR, KernelClock
 from tracetime.merging.joined import JoinedTraces
@@ -135,6 +137,21 @@ def test_what_a_time_service_bounded_goes_before_what_the_kernel_says(tmp_path):
     (tie,) = report.files[1].ties
     assert "REALTIME of a.pftrace is within 320 us of UTC, as clockbound said" in tie.said
     assert "REALTIME of b.pftrace is within 70 ms of UTC, as chrony said" in tie.said
+
+
+@pytest.mark.parametrize(("moved_ns", "fine"), [(120_000_000, True), (130_000_000, False)])
+def test_a_time_service_that_contradicts_itself_ties_nothing(tmp_path, moved_ns, fine):
+    """In the second from one snapshot to the next chronyd steers by 83 ms at most."""
+    made = tmp_path / "b.pftrace"
+    bounds = [tt.WallBound(k * moved_ns, k * moved_ns, "chrony") for k in (0, 1, 0)]
+    bounded_recording(made, *bounds)
+    made.write_bytes(made.read_bytes() + event(2 * 10**9, BOOTTIME))
+    one = tmp_path / "a.pftrace"
+    recorded(one, 10**12, 0, state=kernel(5_000))
+    file = tt.merge([one, made], None).files[1]
+    assert bool(file.ties) == fine
+    why = "wall clocks: b.pftrace: its time service contradicts itself, by 5 ms"
+    assert (why in file.looked_for) != fine
 
 
 @settings(max_examples=15, deadline=None)

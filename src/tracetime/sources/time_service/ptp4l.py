@@ -125,7 +125,8 @@ class Ptp4l:
         except TimeoutError:
             self.retry_ns = _RETRY_SILENT_NS
             raise NoBoundError(
-                f"ptp4l has not answered for {_TIMEOUT_S:g} s; restart ptp4l"
+                f"ptp4l has not answered for {_TIMEOUT_S:g} s: it answers in its own domainNumber "
+                "and transportSpecific, and is asked in 0 and 0; set these, or restart ptp4l"
             ) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
