@@ -151,7 +151,7 @@ def _contradiction_ns(times: Values, earliest: Values, latest: Values) -> int:
         steered_ns = abs(at_ns - before_ns) // _STEERED
         low, high, before_ns = max(low - steered_ns, least), min(high + steered_ns, most), at_ns
         if low > high:
-            return low - high
+            return int(low - high)
     return 0
 
 
