@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -79,6 +79,26 @@ def add_pings(
     with parts.lock:
         parts.state.orders.add(local, remote, out, there, 0)
         parts.state.orders.add(remote, local, back, home, 0)
+
+
+def add_pings_of_many(
+    parts: GraphParts, local: ClockId, remotes: Sequence[ClockId], which: Values, times: Values
+) -> None:
+    """Add two orders for each ping of one clock with many others.
+
+    Args:
+        remotes: the others; each has a ping.
+        which: int64, of each ping, its place in `remotes`.
+        times: int64[4, n]: sent, received, replied, returned; neither clock goes back in a ping.
+    """
+    _check_unwrapped(parts, local, *remotes)
+    pairs = [pair for remote in remotes for pair in ((local, remote), (remote, local))]
+    # Those of one pair together, as if its pings were added alone.
+    pair_of = np.concatenate([2 * which, 2 * which + 1])
+    order = np.argsort(pair_of, kind="stable")
+    before, after = np.concatenate([times[0], times[2]]), np.concatenate([times[1], times[3]])
+    with parts.lock:
+        parts.state.orders.add_of_many(pairs, pair_of[order], before[order], after[order])
 
 
 def add_together(

@@ -125,11 +125,7 @@ class Orders:
         n = len(before_ts)
         if not n:
             return
-        number = self._numbers.get((before, after))
-        one_first = number is not None or (after, before) not in self._numbers
-        if number is None:
-            pair = (before, after) if one_first else (after, before)
-            number = self._numbers.setdefault(pair, len(self._numbers))
+        number, one_first = self._numbered(before, after)
         most = NO_MAX_DELAY if max_delay_ns is None else max_delay_ns
         readings = (before_ts, after_ts) if one_first else (after_ts, before_ts)
         delays = (np.broadcast_to(np.asarray(d, dtype=np.int64), n) for d in (min_delay_ns, most))
@@ -138,6 +134,42 @@ class Orders:
         )
         self._n += n
         self._by_pair = self._by_clock = self._clocks = None
+
+    def add_of_many(
+        self,
+        pairs: Sequence[tuple[ClockId, ClockId]],
+        which: Values,
+        before_ts: Values,
+        after_ts: Values,
+    ) -> None:
+        """Add orders of many pairs of clocks, without delays.
+
+        Args:
+            pairs: of clocks, the one that was read first, and the other; each has an order.
+            which: int64, of each order, its pair.
+            before_ts, after_ts: raw readings, int64.
+        """
+        found = [self._numbered(*pair) for pair in pairs]
+        numbers = np.array([number for number, _ in found], dtype=np.int64)[which]
+        one_first = np.array([first for _, first in found], dtype=bool)[which]
+        one, other = (
+            np.where(one_first, first, second)
+            for first, second in ((before_ts, after_ts), (after_ts, before_ts))
+        )
+        n = len(which)
+        delays = (np.broadcast_to(np.int64(delay), n) for delay in (0, NO_MAX_DELAY))
+        self._parts.append(OrderColumns(numbers, one_first, one, other, *delays))
+        self._n += n
+        self._by_pair = self._by_clock = self._clocks = None
+
+    def _numbered(self, before: ClockId, after: ClockId) -> tuple[int, bool]:
+        """The number of a pair of clocks, and whether it has them in this order."""
+        number = self._numbers.get((before, after))
+        one_first = number is not None or (after, before) not in self._numbers
+        if number is None:
+            pair = (before, after) if one_first else (after, before)
+            number = self._numbers.setdefault(pair, len(self._numbers))
+        return number, one_first
 
     def pairs(self) -> list[tuple[ClockId, ClockId]]:
         """The pairs of clocks with orders, in order of appearance."""

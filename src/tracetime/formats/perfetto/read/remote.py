@@ -14,6 +14,7 @@ from tracetime._kernels.perfetto.exchange_rounds import ExchangeRounds
 from tracetime._kernels.perfetto.remote import RemoteSyncs
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.graph.adding_orders import add_pings_of_many
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.messages import Between, Boxes
 from tracetime.trace_facts import UnusedBounds
@@ -62,13 +63,16 @@ def add_rounds(graph: ClockGraph, rounds: ExchangeRounds) -> None:
     if not table.size:
         return
     other = {info.clock for info in graph.clocks() if info.unit_ns != 1}
-    table = table[:, np.argsort(table[0], kind="stable")]
-    begins = np.flatnonzero(np.diff(table[0], prepend=-1))
+    declared = graph._parts.state.domains
+    other |= {clock for clock, domain in declared.items() if not _counts_ns(domain)}
     here = ClockId(_BOOTTIME, machine=_HOST)
-    for columns in np.split(table, begins[1:], axis=1):
-        there = ClockId(_BOOTTIME, machine=int(columns[0, 0]))
-        if all(clock not in other and _counts_ns(graph.domain(clock)) for clock in (here, there)):
-            graph.add_pings(here, there, *columns[1:])
+    clients = {machine: ClockId(_BOOTTIME, machine=machine) for machine in set(table[0].tolist())}
+    fit = sorted(machine for machine, clock in clients.items() if clock not in other)
+    table = table[:, np.isin(table[0], fit)]
+    if here in other or not table.size:
+        return
+    there, which = [clients[machine] for machine in fit], np.searchsorted(fit, table[0])
+    add_pings_of_many(graph._parts, here, there, which, table[1:])
 
 
 def _counts_ns(domain: ClockDomain) -> bool:
