@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,6 +10,7 @@ import click
 from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.options import Seconds, json_option, time_option
 from tracetime.commands.output import output_option
+from tracetime.commands.progress import Progress
 from tracetime.commands.show import print_json
 from tracetime.commands.terminal import echo
 from tracetime.text import count, duration
@@ -70,9 +72,11 @@ def command(
     from tracetime.hosts.ping import measure
     from tracetime.hosts.recording import write_exchanges
 
-    found, rounds = measure(
-        host, bursts=bursts, target_error_ns=target_error, key_file=key_file, timeout_s=timeout
-    )
+    # ssh may ask for a password on the terminal.
+    with nullcontext() if host.startswith("ssh://") else Progress("pinging"):
+        found, rounds = measure(
+            host, bursts=bursts, target_error_ns=target_error, key_file=key_file, timeout_s=timeout
+        )
     if as_json:
         print_json(_facts(found))
     else:
