@@ -17,6 +17,7 @@ from random import Random
 from typing import Any
 
 import pytest
+import suspended_machines
 from building import BOOTTIME, event, snapshot, trace
 from corpus import OWN
 from faults import FAULTS, GPU, Model
@@ -27,6 +28,7 @@ from places import ROOT
 from replying import Server
 from samples import CLOCK_SYNC, EMPTY, MANY, SLICES, UNRESOLVED
 from simulated import Machine, usual_clocks
+from suspended_recordings import file_of, sleeper
 from text_format import MAGIC, TextTrace, is_text
 from wall_bounds import bounded_recording
 
@@ -288,6 +290,11 @@ def _of_shared_pids(printed: Printed) -> None:
     tie = "one.json:org.chromium.trace=two.json:org.chromium.trace+1s+-1us"
     in_vain = "--match", "send=nothing recv=nobody key=id"
     printed("merge", *paths, "--sync", tie, "--same", "one.json,two.json", *in_vain)
+    here, there = suspended_machines.Machine(0), sleeper(8_000_000)
+    slept = [printed.folder / "asks.pftrace", printed.folder / "slept.pftrace"]
+    slept[0].write_bytes(file_of(here, [(there, range(1, 60, 10)), (there, range(61, 120, 10))]))
+    slept[1].write_bytes(file_of(there))
+    printed("merge", *slept)
 
 
 def _of_fleets(printed: Printed, patch: pytest.MonkeyPatch) -> None:

@@ -273,6 +273,17 @@ MERGE: Final = record(
                 },
             ),
         ),
+        "suspends": listed(
+            "Machines that slept while they were recorded: bars to others end there.",
+            record(
+                "One suspend.",
+                {
+                    "file": count("The number of the first file of that machine, from 0."),
+                    "from_ns": int64("It was after this reading of the file's trace clock."),
+                    "to_ns": int64("It was before this reading of that clock."),
+                },
+            ),
+        ),
         "explained": or_null(_EXPLAINED),
         "written": or_null(_WRITTEN),
         "reference": count("The number of the file that the timeline's clock is of."),

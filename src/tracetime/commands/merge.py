@@ -170,6 +170,14 @@ def _print(screen: Console, report: MergeReport) -> None:
         print_text(screen, f"contradiction: {line}", hanging="  ")
     for step in report.steps:
         print_text(screen, _step(step, report), hanging="  ")
+    for one in report.suspends:
+        name = printable(report.files[one.file].name)
+        text = (
+            f"suspend: the machine of {name} sleeps while its clock reads {one.from_ns} to "
+            f"{one.to_ns}: BOOTTIME may count that wrongly, by up to a second, and bars to other "
+            "machines rest on what was read on the same side alone"
+        )
+        print_text(screen, text, hanging="  ")
     for line in report.without_ties if report.is_tied else ():
         print_text(screen, f"no ties by {line}", hanging="  ")
     for line in "" if report.explained is None else str(report.explained).split("\n"):
@@ -267,7 +275,12 @@ def _place(file: FileReport, report: MergeReport) -> str:
     if file.clock == report.clock:
         return "on the clock of the first file" if report.trace_time is None else "on trace time"
     if file.half_width_ns is None or file.worst_half_width_ns is None:
-        bar = "messages go one way only: the bar is open"
+        why = (
+            "nothing ties it on one side of a suspend"
+            if report.suspends
+            else "messages go one way only"
+        )
+        bar = f"{why}: the bar is open"
     else:
         bar = f"+- {duration(file.half_width_ns)}, +- {duration(file.worst_half_width_ns)} at worst"
     drift = f"{file.drift_ppm:+.3f} ppm"

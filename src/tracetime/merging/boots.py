@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import UsageError
+from tracetime.merging.boot_runs import Span, home_span, peer_span, runs
 from tracetime.merging.files import MergedFile, file_named
 from tracetime.text import duration, printable
 
@@ -173,6 +174,7 @@ def _boots(
     for file in files:
         for key in (_named(file, file.home.machine), file.boots.get(file.home.machine)):
             groups.setdefault(key, set()).add(group[file.number])
+    peers = _peers(files, group, groups)
     for file in files:
         for machine in sorted(file.machines):
             key = _named(file, machine)
@@ -180,7 +182,7 @@ def _boots(
             if machine == file.home.machine:
                 yield file.number, machine, group[file.number]
             elif machine not in file.machine_names:
-                yield file.number, machine, _peer(file, machine, group[file.number], groups)
+                yield file.number, machine, peers[file.number, machine]
             elif len(of_name) == 1:
                 yield file.number, machine, next(iter(of_name))
             else:
@@ -188,19 +190,35 @@ def _boots(
                 yield file.number, machine, key
 
 
-def _peer(
-    file: MergedFile, machine: int, home: int, groups: Mapping[Hashable, Set[int]]
-) -> Hashable:
-    """The key of another machine than the first of a file, by the boot that the file says.
+def _peers(
+    files: Sequence[MergedFile], group: Mapping[int, int], groups: Mapping[Hashable, Set[int]]
+) -> dict[Place, Hashable]:
+    """The keys of the other machines than the first of each file, by the boot that it says.
 
-    Evidence between it and the first is of two clocks: it is not of the first one's boot. Where
-    several boots of other files have that id, it is of none of these.
+    Evidence between one and the first is of two clocks: it is not of the first one's boot. Where
+    several boots of other files have that id, it is of none of these. Of one boot, those are one
+    clock between which the machine did not sleep, as far as the files tell.
     """
-    boot = file.boots.get(machine)
-    of_boot = groups.get(boot, set())
-    if boot is None or home in of_boot or len(of_boot) > 1:
-        return file.number, machine
-    return next(iter(of_boot), boot)
+    keys: dict[Place, Hashable] = {}
+    of_boots: dict[bytes, list[Place]] = {}
+    for file in files:
+        for machine in file.machines - {file.home.machine}:
+            boot = file.boots.get(machine)
+            of_boot = groups.get(boot, set())
+            keys[file.number, machine] = file.number, machine
+            if boot is not None and group[file.number] not in of_boot and len(of_boot) < 2:
+                of_boots.setdefault(boot, []).append((file.number, machine))
+    for boot, places in of_boots.items():
+        spans: dict[Hashable, Span | None] = {
+            place: peer_span(files[place[0]], place[1]) for place in places
+        }
+        for home in groups.get(boot, set()):
+            spans[home] = home_span(file for file in files if group[file.number] == home)
+        found = runs(spans)
+        own = {found[home]: home for home in groups.get(boot, set())}
+        for place in places:
+            keys[place] = own.get(found[place], (boot, found[place]))
+    return keys
 
 
 def _named(file: MergedFile, machine: int) -> Hashable:

@@ -20,6 +20,7 @@ from tracetime.merging.message_ties import MessageRule, ties_nothing
 from tracetime.merging.pair_evidence import PairEvidence
 from tracetime.merging.shared_pids import SharedPid, shared_pids
 from tracetime.merging.steps import ClockStep, clock_steps
+from tracetime.merging.suspends import Suspend, suspends
 from tracetime.merging.ties import Tie
 from tracetime.merging.untied import advice, looked_for
 from tracetime.merging.written import WrittenTrace
@@ -79,6 +80,7 @@ class MergeReport:
         contradictions: loops of clocks whose evidence disagrees.
         wrong_orders: what ends before it began, beyond the bars: messages and collectives.
         steps: whose clock was set while it was recorded.
+        suspends: whose machine slept while it was recorded; bars to other machines end there.
         without_ties: the rules of `match` and `together` that tie no files, each with the reason.
         shared_pids: what files that are said to be of one boot call two processes of one number.
         explained: the evidence between two files; None where it was not asked for.
@@ -95,6 +97,7 @@ class MergeReport:
     contradictions: tuple[Inconsistency, ...]
     wrong_orders: tuple[PairDiscontinuity, ...]
     steps: tuple[ClockStep, ...]
+    suspends: tuple[Suspend, ...] = ()
     without_ties: tuple[str, ...] = ()
     shared_pids: tuple[SharedPid, ...] = ()
     explained: PairEvidence | None = None
@@ -155,6 +158,7 @@ class MergeReport:
                 for one in self.wrong_orders
             ],
             "steps": [step._asdict() for step in self.steps],
+            "suspends": [one._asdict() for one in self.suspends],
             "without_ties": list(self.without_ties),
             "shared_pids": [shared._asdict() for shared in self.shared_pids],
             "explained": None if self.explained is None else self.explained.to_dict(),
@@ -191,6 +195,7 @@ def report_of(joined: JoinedTraces, explain: tuple[str, str] | None = None) -> M
         tuple(contradictions),
         tuple(wrong),
         tuple(clock_steps(joined, found)),
+        tuple(suspends(joined)),
         tuple(_without_ties(joined)),
         tuple(shared_pids(joined)),
         None if explain is None else evidence_between(joined, explain, contradictions, wrong),

@@ -40,7 +40,8 @@ def contradiction(pair: Pair) -> Contradiction | None:
     used = pair.orders
     if used is None or not len(pair.snapshots):
         return None
-    breaks, left_out = len(pair.tube.breaks), _snapshots_left_out(pair)
+    breaks = len(pair.tube.breaks) - pair.tube.n_slept - len(pair.tube.slept.opens)
+    left_out = _snapshots_left_out(pair)
     if breaks < LEAST_BREAKS and not left_out:
         return None
     snapshots, bounds = _of_snapshots(pair), used.bounds(used.orders)

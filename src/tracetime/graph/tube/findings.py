@@ -79,7 +79,7 @@ class Around(NamedTuple):
 
 
 def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Discontinuity]:
-    """The jumps between segments."""
+    """The jumps between segments; where these were forced, those that evidence shows."""
     found = []
     jumped = jumps(segments, limits)
     before, after = segments.last[:-1], segments.first[1:]
@@ -88,8 +88,10 @@ def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Disco
     numbers = given_beside(segments, evidence, before, after)
     is_open = np.logical_or(*segments.open_sides)
     is_open = (is_open[:-1] | is_open[1:]).tolist()
-    rows = zip(sizes, sides, numbers, is_open, strict=True)
-    for (low, high, spread), (left, right), on, one_sided in rows:
+    rows = zip(sizes, sides, numbers, is_open, segments.forced.tolist(), strict=True)
+    for (low, high, spread), (left, right), on, one_sided, forced in rows:
+        if forced and (one_sided or low <= 0 <= high):
+            continue
         (a_from, low_from, high_from), (a_to, low_to, high_to) = left, right
         if one_sided:
             found.append(Discontinuity("possible_step", a_from, a_to, None, None, on))

@@ -78,6 +78,8 @@ def _stretches_of_b(segments: Segments, limits: Limits) -> list[tuple[float, flo
     # Beside a segment with an open side nobody knows whether b fell; the bars allow it.
     is_open = np.logical_or(*segments.open_sides)
     fell = (jumped.low < 0) & ~(is_open[:-1] | is_open[1:])
+    # That a machine slept does not say so.
+    fell &= ~segments.forced | (jumped.high < 0)
     j, k = segments.last[:-1][fell], segments.first[1:][fell]
     # In Python's integers: a reading and an offset together may be beyond int64.
     columns = (a[j], a[k], knots[j, 2], knots[k, 0], jumped.spread[fell])

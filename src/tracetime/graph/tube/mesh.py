@@ -158,6 +158,9 @@ class Mesh:
         count = self._steps_before(one, other, bars)
         near = np.maximum(left, 0), np.minimum(right, len(at) - 1)
         steady = (count[near[0]] == count[near[1]]) & (near[0] <= near[1])
+        if self.edges.are_open:
+            # A machine may have slept before the first instant, or after the last.
+            steady &= (left >= 0) & (right < len(at))
         drift = self.edges.drift(one, other)
         for k, there in ((near[0], left >= 0), (near[1], right < len(at))):
             held = steady & there & (first[k] != OPEN_LOW) & (last[k] != OPEN_HIGH)

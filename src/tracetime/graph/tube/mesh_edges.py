@@ -209,6 +209,11 @@ class Edges:
                 high[over] = _offset(whole.latest, ends[0], whole.latest != OPEN_HIGH)
         return low, high
 
+    @property
+    def are_open(self) -> bool:
+        """Whether suspends leave readings at which nothing bounds a pair."""
+        return any(edge.pair.tube.slept.opens for edge in self.edges)
+
     def widths(self) -> Values:
         """How fast offsets may change, 2^-52 ns per ns of the reference, int64[n, n]."""
         n = len(self.clocks)

@@ -13,12 +13,14 @@ import numpy.typing as npt
 
 from tracetime.clocks.families import NEVER_SET
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import AMBIGUOUS_SOURCE, REASONS, ConversionError
+from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, REASONS, ConversionError
 from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, WIDEST, Evidence
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.order_evidence import Intervals, OrderBounds, UsedOrders
 from tracetime.graph.tube.orders import PairOrders
 from tracetime.graph.tube.set_backs import Spans, known_sides
+from tracetime.graph.tube.slept import NEVER_SLEPT, Slept
+from tracetime.graph.tube.suspends import Split
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.tube import Tube
 from tracetime.graph.values import difference
@@ -110,6 +112,7 @@ class Gathered(NamedTuple):
         messages: whether messages are among the snapshots.
         assumed_ns: the half-width that was declared by assumption; None without any.
         twice: readings of a that are two instants; neither has any of them.
+        slept: where a machine slept.
     """
 
     a: ClockId
@@ -127,6 +130,7 @@ class Gathered(NamedTuple):
     ticks: Mapping[ClockId, Tick]
     far: list[tuple[int, int, int]]
     twice: Spans | None = None
+    slept: Slept = NEVER_SLEPT
 
     @property
     def evidence(self) -> Evidence:
@@ -159,6 +163,31 @@ class Gathered(NamedTuple):
             twice=twice,
         )
 
+    def apart(self, split: Split) -> Gathered:
+        """The same, parted where machines slept.
+
+        Raises:
+            ConversionError: nothing is surely of one side.
+        """
+        if not split.kept.any():
+            raise ConversionError(
+                f"all that {self.a} and {self.b} have in common may be from a suspend",
+                REASONS[NO_PATH],
+            )
+        n = len(self.snapshots)
+        m = int(split.kept[:n].sum())
+        kept = self.intervals.only(split.kept[:n])
+        widened = (split.high[:m] - split.low[:m]) // 2
+        found = self._replace(
+            intervals=kept._replace(a_ns=split.a[:m], h_ns=widened),
+            snapshots=self.snapshots[split.kept[:n]],
+            slept=split.slept,
+        )
+        if self.bounds is None:
+            return found
+        columns = (split.a[m:], split.low[m:], split.high[m:])
+        return found._replace(bounds=OrderBounds(self.bounds.only(split.kept[n:]).orders, *columns))
+
     def pair(self) -> Pair:
         """The tube."""
         evidence = self.evidence
@@ -172,6 +201,7 @@ class Gathered(NamedTuple):
             twice=self.twice,
             may_fall=self.may_fall,
             assumed_ns=self.assumed_ns,
+            slept=self.slept,
         )
         used = None
         if self.bounds is not None and self.bounds_from is not None:

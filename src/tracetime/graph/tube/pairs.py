@@ -43,6 +43,7 @@ from tracetime.graph.tube.orders import PairOrders
 from tracetime.graph.tube.pair import Gathered, Pair
 from tracetime.graph.tube.pieces import correction_of
 from tracetime.graph.tube.set_backs import is_better, read_twice, sweep
+from tracetime.graph.tube.suspends import Suspends, Zone, evidence_rows, split
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.tube import Tube
 from tracetime.graph.tube.wraps import Counter
@@ -88,6 +89,7 @@ class Pairs:
             self._tube_from,
         )
         self._set_back: dict[ClockId, bool] = {}
+        self._suspends = Suspends(self.shared, self._sleeps)
 
     def pair(self, one: ClockId, other: ClockId) -> Pair:
         """The tube of two clocks that share snapshots or orders.
@@ -376,22 +378,48 @@ class Pairs:
                     f"the orders of {a} and {b} put them more than 36 years apart: check units",
                     REASONS[OVERFLOW],
                 )
-        return Gathered(
-            a=a,
-            b=b,
-            intervals=self._intervals(a, b, given, limits, ticks),
-            snapshots=given.snapshots,
-            bounds=bounds,
-            bounds_from=bounds_from,
-            messages=bool(given.boxed.any()),
-            assumed_ns=self._assumed_ns(a, b, ticks),
-            limits=limits,
-            a_rate=a_rate,
-            b_rate=b_rate,
-            learnt=learnt,
-            ticks=ticks,
-            far=far,
+        return self._apart(
+            given,
+            Gathered(
+                a=a,
+                b=b,
+                intervals=self._intervals(a, b, given, limits, ticks),
+                snapshots=given.snapshots,
+                bounds=bounds,
+                bounds_from=bounds_from,
+                messages=bool(given.boxed.any()),
+                assumed_ns=self._assumed_ns(a, b, ticks),
+                limits=limits,
+                a_rate=a_rate,
+                b_rate=b_rate,
+                learnt=learnt,
+                ticks=ticks,
+                far=far,
+            ),
         )
+
+    def _apart(self, given: JointReadings, found: Gathered) -> Gathered:
+        """The same, parted where the machine of either clock slept."""
+        slept = self._suspends.of(found.a, found.b), self._suspends.of(found.b, found.a)
+        if slept == ([], []):
+            return found
+        rows = evidence_rows(given, found.intervals, found.bounds)
+        return found.apart(split(rows, *slept, found.limits))
+
+    def _sleeps(self, stops: ClockId, goes_on: ClockId) -> list[Zone]:
+        """Where a clock that goes on in a suspend rose against one of its machine that stops."""
+        with suppress(ConversionError):
+            tube = self._gathered(stops, goes_on).pair().tube
+            return [
+                Zone(found.a_from, found.a_to)
+                for found in tube.discontinuities
+                if found.kind == "suspend"
+            ]
+        return []
+
+    def suspends(self, clock: ClockId) -> list[Zone]:
+        """Where a clock's machine slept, by its readings; none of a clock that no kernel keeps."""
+        return self._suspends.of_clock(clock)
 
     def observed_tick(self, clock: ClockId, rate: Fraction | None = None) -> Tick | None:
         """The tick that a clock's readings show, where it is longer than the declared one.

@@ -32,6 +32,7 @@ from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.pairs import Pairs
 from tracetime.graph.tube.paths import Paths
 from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity, Reached
+from tracetime.graph.tube.suspends import Zone
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.wraps import Counter, Near
 
@@ -91,6 +92,10 @@ class TubePolicy:
     def shared(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
         """(snapshots, one_ns, other_ns) in which two clocks were read together, in file order."""
         return self._pairs.shared(one, other)
+
+    def suspends(self, clock: ClockId) -> list[Zone]:
+        """Where a clock's machine slept, by its readings; none of a clock that no kernel keeps."""
+        return self._pairs.suspends(clock)
 
     def meshes(self) -> list[Mesh]:
         """The meshes of clocks that orders tie; none without orders."""

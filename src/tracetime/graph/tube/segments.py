@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -30,6 +31,7 @@ class Segments:
             segment as well (a zone's) in neither.
         outliers: int64, snapshots of the evidence that contradict both neighbours.
         knots: int64[n, 4], the drift cones at every snapshot inside a segment.
+        forced: bool, of each segment but the first whether a machine slept before it.
     """
 
     evidence: Evidence
@@ -38,6 +40,7 @@ class Segments:
     last: Values
     outliers: Values
     knots: Values
+    forced: Mask
 
     @property
     def open_sides(self) -> tuple[Mask, Mask]:
@@ -51,40 +54,67 @@ class Segments:
         return said & LOW_KNOWN == 0, said & HIGH_KNOWN == 0
 
 
-def find_segments(evidence: Evidence, limits: Limits, cuts: Values | None = None) -> Segments:
+def find_segments(
+    evidence: Evidence, limits: Limits, cuts: Values | None = None, slept: Values | None = None
+) -> Segments:
     """Cut snapshots into segments, and drop outliers.
 
-    cuts: readings, ascending, at which a clock surely stepped; for bounds of one side alone.
+    Args:
+        cuts, slept: readings at which segments begin, whatever the snapshots say: a clock surely
+            stepped, or a machine slept.
     """
     drift = slope_up(limits.drift)
+    begins = [np.searchsorted(evidence.a, given) for given in (cuts, slept) if given is not None]
+    at = sorted(place for places in begins for place in places.tolist())
+    parts = [part for part in pairwise([0, *at, len(evidence.a)]) if part[0] < part[1]]
     if evidence.known is not None:
-        return _segments_of_bounds(evidence, evidence.known, drift, cuts)
+        return _segments_of_bounds(evidence, evidence.known, drift, parts, slept)
     keep = np.ones(len(evidence.a), dtype=np.uint8)
-    lefts, rights = cut(evidence.a, evidence.low, evidence.high, drift, keep)
+    ends = []
+    for begin, end in parts:
+        here = slice(begin, end)
+        lefts, rights = cut(
+            evidence.a[here], evidence.low[here], evidence.high[here], drift, keep[here]
+        )
+        ends.append(np.array([lefts, [*rights[1:], end - begin]], dtype=np.int64) + begin)
+    first, after = np.concatenate(ends, axis=1)
     given = np.flatnonzero(keep)
     if len(given) < len(keep):
         evidence = only(evidence, given)
-    first = np.searchsorted(given, lefts).astype(np.int64)
-    last = np.append(np.searchsorted(given, rights[1:]) - 1, len(given) - 1).astype(np.int64)
+    first = np.searchsorted(given, first).astype(np.int64)
+    last = (np.searchsorted(given, after) - 1).astype(np.int64)
     knots = segment_cones(evidence, first, last, drift)
-    return Segments(evidence, given, first, last, np.flatnonzero(keep == 0), knots)
+    outliers = np.flatnonzero(keep == 0)
+    forced = _forced(evidence.a[first[1:]], slept)
+    return Segments(evidence, given, first, last, outliers, knots, forced)
+
+
+def _forced(begins: Values, slept: Values | None) -> Mask:
+    """Whether each segment but the first begins after a suspend; begins: their readings."""
+    forced = np.zeros(len(begins), dtype=bool)
+    if slept is not None:
+        at = np.searchsorted(begins, slept)
+        forced[at[at < len(begins)]] = True
+    return forced
 
 
 def _segments_of_bounds(
-    evidence: Evidence, known: Marks, drift: int, cuts: Values | None
+    evidence: Evidence,
+    known: Marks,
+    drift: int,
+    parts: Sequence[tuple[int, int]],
+    slept: Values | None,
 ) -> Segments:
     """Cut bounds into segments, drop wrong ones, and those that others make needless."""
     keep = np.ones(len(known), dtype=np.uint8)
     bounds = (evidence.a, evidence.low, evidence.high, known, drift, keep)
-    at = [0, *([] if cuts is None else np.searchsorted(evidence.a, cuts).tolist()), len(known)]
-    parts = []
-    for begin, end in pairwise(at):
-        if begin < end:
-            here = slice(begin, end)
-            columns = evidence.a[here], evidence.low[here], evidence.high[here]
-            found = faults(*columns, known[here], drift, keep[here])
-            parts.append(np.array(found, dtype=np.int64) + begin)
-    first, last = np.concatenate(parts, axis=1)
+    ends = []
+    for begin, end in parts:
+        here = slice(begin, end)
+        columns = evidence.a[here], evidence.low[here], evidence.high[here]
+        found = faults(*columns, known[here], drift, keep[here])
+        ends.append(np.array(found, dtype=np.int64) + begin)
+    first, last = np.concatenate(ends, axis=1)
     sides = live(*bounds, first, last)
     chosen = sides != 0
     # The ends tell where a segment surely held, even where they are needless.
@@ -98,7 +128,8 @@ def _segments_of_bounds(
     alive = replace(alive, low=low, high=high, known=sides)
     first, last = (np.searchsorted(given, ends).astype(np.int64) for ends in (first, last))
     wrong = np.flatnonzero(keep == 0)
-    return Segments(alive, given, first, last, wrong, segment_cones(alive, first, last, drift))
+    knots = segment_cones(alive, first, last, drift)
+    return Segments(alive, given, first, last, wrong, knots, _forced(alive.a[first[1:]], slept))
 
 
 def only(evidence: Evidence, given: Values) -> Evidence:

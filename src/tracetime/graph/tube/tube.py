@@ -45,6 +45,7 @@ from tracetime.graph.tube.own_intervals import holding_intervals, holding_rows
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
 from tracetime.graph.tube.set_backs import Spans, possible_set_backs, untold
+from tracetime.graph.tube.slept import NEVER_SLEPT, Slept
 
 
 class Converted(NamedTuple):
@@ -81,14 +82,16 @@ class Tube:
         twice: Spans | None = None,
         may_fall: bool = False,
         assumed_ns: int | None = None,
+        slept: Slept = NEVER_SLEPT,
     ) -> None:
+        self._slept = slept
         self._evidence = evidence
         self._assumed_ns = assumed_ns if evidence.assumed and evidence.known is None else None
         self._twice = twice
         self._limits = limits
         self._drift = slope_up(limits.drift)
         self._segments: Segments = find_segments(
-            evidence, limits, None if twice is None else twice.first
+            evidence, limits, None if twice is None else twice.first, slept.cuts
         )
         self._curves: list[OrderCurve | None] = []
         if self._segments.evidence.known is not None:
@@ -117,6 +120,7 @@ class Tube:
         twice: Spans | None = None,
         may_fall: bool = False,
         assumed_ns: int | None = None,
+        slept: Slept = NEVER_SLEPT,
     ) -> Tube:
         """Build the tube of a pair; the order of its snapshots does not matter.
 
@@ -129,6 +133,7 @@ class Tube:
             assumed_ns: the half-width that was declared by assumption. Steps may hide in it:
                 bars hold what single snapshots say (own_intervals.py), but for those of bounds
                 of one side.
+            slept: where a machine slept; the evidence is on both sides of that.
         """
         return cls(
             evidence,
@@ -137,6 +142,7 @@ class Tube:
             twice=twice,
             may_fall=may_fall,
             assumed_ns=assumed_ns,
+            slept=slept,
         )
 
     def or_turned(self, turned: Tube) -> Tube:
@@ -198,7 +204,17 @@ class Tube:
     @property
     def n_faults(self) -> int:
         """How often evidence contradicts other evidence: breaks, and what was left out."""
-        return len(self._segments.first) - 1 + len(self._segments.outliers)
+        return len(self._segments.first) - 1 - self.n_slept + len(self._segments.outliers)
+
+    @property
+    def slept(self) -> Slept:
+        """What suspends leave unknown."""
+        return self._slept
+
+    @property
+    def n_slept(self) -> int:
+        """How many of its breaks are there because a machine slept."""
+        return int(self._segments.forced.sum())
 
     @property
     def live(self) -> tuple[Values, Marks]:
@@ -277,7 +293,8 @@ class Tube:
             self._hidden.widen(*ends, out.earliest, out.latest)
         if self._twice is not None:
             self._hold_all(self._twice, values, ends, out, inverse=inverse)
-        if self._is_open or self._twice is not None:
+        self._slept.open(*ends, out.earliest, out.latest, inverse=inverse)
+        if self._is_open or self._twice is not None or self._slept.opens:
             unbounded = (out.earliest == OPEN_LOW) | (out.latest == OPEN_HIGH)
             unbounded &= out.status == RESOLVED
             # The estimate is the closed side: at an end of int64 that is beyond it.
@@ -314,9 +331,14 @@ class Tube:
 
     @property
     def breaks(self) -> Values:
-        """The last reading of clock a in a segment and the first in the next, int64[m, 2]."""
+        """The last reading of clock a in a segment and the first in the next, int64[m, 2].
+
+        Readings between which nothing bounds the offset are such a break, too.
+        """
         a, segments = self._segments.evidence.a, self._segments
-        return np.stack([a[segments.last[:-1]], a[segments.first[1:]]], axis=1)
+        between = np.stack([a[segments.last[:-1]], a[segments.first[1:]]], axis=1)
+        opens = [(one.a_first, one.a_last) for one in self._slept.opens]
+        return np.append(between, np.array(opens, dtype=np.int64).reshape(-1, 2), axis=0)
 
     @property
     def left_out(self) -> Values:

@@ -1,0 +1,37 @@
+"""Suspends of the machines that were recorded: bars to other machines are not carried over one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tracetime.merging.joined import JoinedTraces
+
+
+class Suspend(NamedTuple):
+    """The machine of a file slept, as its own BOOTTIME and MONOTONIC show.
+
+    Attributes:
+        file: number of the file; of several of one boot, the first.
+        from_ns, to_ns: between these readings of its trace clock.
+    """
+
+    file: int
+    from_ns: int
+    to_ns: int
+
+
+def suspends(joined: JoinedTraces) -> Iterator[Suspend]:
+    """The suspends of each machine that a file was recorded on, where there are other machines."""
+    clocks = {info.clock for info in joined.graph.clocks()}
+    if len({clock.machine for clock in clocks}) < 2:
+        return
+    seen = set()
+    parts = joined.graph._parts
+    for file in joined.files:
+        home = joined.home(file.number)
+        if home in clocks and home.machine not in seen:
+            seen.add(home.machine)
+            with parts.lock:
+                zones = parts.tubes.suspends(home)
+            yield from (Suspend(file.number, *zone) for zone in zones)
