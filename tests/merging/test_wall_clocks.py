@@ -92,17 +92,17 @@ def pair(folder, *, off_us=(300, -700), errors_us=(1_000, 2_000), **options):
     return [path for path, _ in made], [machine for _, machine in made]
 
 
-def check_truth(paths, machines, **options):
+def check_truth(paths, machines, bars="estimated", **options):
     """The bars of b on a, which hold the truth; the widest half of them."""
     with JoinedTraces(paths, different=["a.pftrace,b.pftrace"], **options) as joined:
         other = machines[1]
         true = np.linspace(other.first_ns, other.now_ns, 50).astype(np.int64).tolist()
         times = np.array([other.boottime(t) for t in true])
         clocks = [joined.boots.clock(number, tt.ClockId(6)) for number in (1, 0)]
-        bars = joined.graph.convert(times, *clocks, policy="tube", bounds=True)
+        found = joined.graph.convert(times, *clocks, policy="tube", bounds=True, bars=bars)
         truth = np.array([machines[0].boottime(t) for t in true])
-        assert ((bars.earliest <= truth) & (truth <= bars.latest)).all()
-        return int((bars.latest - bars.earliest).max()) / 2
+        assert ((found.earliest <= truth) & (truth <= found.latest)).all()
+        return int((found.latest - found.earliest).max()) / 2
 
 
 def test_two_machines_whose_kernels_say_how_far_off_they_are(tmp_path):
@@ -264,3 +264,24 @@ def test_the_evidence_names_utc(tmp_path):
         paths, None, different=["a.pftrace,b.pftrace"], explain=("a.pftrace", "b.pftrace")
     ).explained
     assert "REALTIME of b.pftrace -> UTC -> REALTIME of a.pftrace" in str(found)
+
+
+@pytest.mark.parametrize("service", [False, True])
+@pytest.mark.parametrize("off_ns", [4_000_000, 700_000_000, -900_000_000])
+def test_what_is_said_after_a_suspend_may_be_from_before(tmp_path, service, off_ns):
+    """REALTIME counts it wrongly, and kernel and service say what they said before."""
+    ours = recorded(tmp_path / "a.pftrace", 1 << 40, 300_000, state=kernel(1_000), later_ns=0)
+    slept = Steered(1 << 30, -400_000, 0, kernel(2_000))
+    if service:
+        slept.wall_bound = lambda sample: tt.WallBound(-1_000_000, 1_000_000, "chrony")
+    slept.first_ns = slept.now_ns
+    with tt.record(tmp_path / "b.pftrace", interval=None, sampler=slept) as rec:
+        for k in range(10):
+            slept.now_ns += 1_000_000_000
+            if k == 5:
+                for number, size in ((3, -2_000_000_000), (6, off_ns), (1, off_ns)):
+                    slept.clocks[tt.ClockId(number)].steps.append((slept.now_ns, size))
+                slept.now_ns += 2_000_000_000
+            rec.snapshot()
+            rec.instant("event", timestamp=slept.boottime(slept.now_ns), clock="BOOTTIME")
+    check_truth([tmp_path / "a.pftrace", tmp_path / "b.pftrace"], [ours, slept], bars="guaranteed")

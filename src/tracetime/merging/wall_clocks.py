@@ -24,6 +24,7 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.merging.boots import Boots, boot_instants
 from tracetime.merging.constant_offsets import instants_between, span_on
 from tracetime.merging.files import MergedFile
+from tracetime.merging.suspended_walls import after_suspend_ns
 from tracetime.merging.ties import Tie
 from tracetime.text import duration, printable
 
@@ -116,11 +117,11 @@ def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
     at, known = _places(bounds[0], numbers)
     if known.any():
         _, _, earliest, latest, services = bounds[:, known]
-        times = times[at[known]]
-        apart_ns = _contradiction_ns(times, earliest - moved_ns, latest + moved_ns)
+        times, more_ns = times[at[known]], moved_ns + after_suspend_ns(file, numbers[at[known]])
+        apart_ns = _contradiction_ns(times, earliest - more_ns, latest + more_ns)
         if apart_ns:
             return f"its time service contradicts itself, by {duration(apart_ns)}"
-        halves = (latest - earliest + 1) // 2 + moved_ns
+        halves = (latest - earliest + 1) // 2 + more_ns
         names = sorted({time_service(number) for number in services.tolist()})
         return _Wall(file, times, times + (earliest + latest) // 2, halves, _as_said(names))
     snapshots, _, status, state, maxerror_us, esterror_us = _kernel_reads(file)
@@ -131,6 +132,7 @@ def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
     known &= (maxerror_us > 0) & (esterror_us > 0)
     if known.any():
         halves = (maxerror_us[known] + MAXERROR_LACKS_US + _ROUNDED_US) * 1_000 + moved_ns
+        halves += after_suspend_ns(file, numbers[at[known]])
         times = times[at[known]]
         return _Wall(file, times, times, halves, "as its kernel says (adjtimex: maxerror)")
     if assumed_ns is None:
