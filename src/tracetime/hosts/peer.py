@@ -18,8 +18,8 @@ from tracetime.hosts.transports import PipeTransport, Transport, UdpTransport
 
 _LONGEST_S: Final = 60.0
 
-_FILES_OF_UDP: Final = 3
-"""A socket, a timer of the wall clock, and that of a name server."""
+_FILES_OF_UDP: Final = 4
+"""A socket with a timer of the wall clock, and another one while it goes to another place."""
 _FILES_OF_SSH: Final = 8
 """Both ends of three pipes, and of the one that says whether ssh started."""
 

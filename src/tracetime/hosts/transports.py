@@ -75,9 +75,9 @@ class UdpTransport:
             self._has_replied |= made is not None
             if self._has_replied or len(self._places) == 1 or self._interrupted:
                 return made
-            self._socket.close()
             self._places.rotate(-1)
-            self._socket, self._sent = self._connected(), 0
+            before, self._socket, self._sent = self._socket, self._connected(), 0
+            before.close()
             if time.monotonic() >= end:
                 break
         return None
