@@ -158,14 +158,14 @@ def test_a_place_that_is_silent_gives_way_to_the_next_one(serving, monkeypatch):
 def test_where_no_other_place_can_be_connected_to_all_is_closed_once(monkeypatch):
     nobody, nowhere = (socket.AF_INET, ("127.0.0.2", 9)), (0, ("127.0.0.1", 9))
     leads_to(monkeypatch, nobody, nowhere)
-    before = {*os.listdir("/proc/self/fd")}
+    before = {*Path("/proc/self/fd").iterdir()}
     transport = UdpTransport("worker7:9010")
     # Its only place is gone meanwhile.
     transport._places[-2] = nowhere
     with pytest.raises(SourceError, match="cannot reach worker7:9010"):
         transport.exchange(write_request(NONCE), read_reply, 0.05)
     transport.close()
-    assert {*os.listdir("/proc/self/fd")} == before
+    assert {*Path("/proc/self/fd").iterdir()} == before
 
 
 def test_a_name_that_leads_nowhere_cannot_be_reached(monkeypatch):
