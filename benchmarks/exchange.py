@@ -108,7 +108,7 @@ def one_at_a_time(server: Server) -> tuple[float, float]:
 
 def several_at_once(server: Server) -> float:
     """Rounds a second of the server's CPU time; a client sends again when it has its reply."""
-    family, place = resolve(server.address)
+    family, place = resolve(server.address)[0]
     request = write_request(os.urandom(16), server.key)
     with ExitStack() as stack:
         links = [
@@ -168,7 +168,7 @@ def hostile(random: Random, request: bytes, signed: bool) -> bytes:
 
 def fuzz(table: Table, server: Server, n: int) -> None:
     """The row of hostile datagrams."""
-    family, place = resolve(server.address)
+    family, place = resolve(server.address)[0]
     random, request = Random(1), write_request(os.urandom(16), server.key)
     some = [hostile(random, request, server.key is not None) for _ in range(10_007)]
     answers, lost, before = 0, 0, 0
