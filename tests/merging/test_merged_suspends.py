@@ -75,6 +75,12 @@ def test_peers_of_one_boot_at_other_times_are_not_tied(tmp_path):
     with joined(tmp_path, *files) as found:
         assert found.boots.machine(0, 1) != found.boots.machine(1, 1)
         assert found.ties == []
+    report = tt.merge([tmp_path / "0.pftrace", tmp_path / "1.pftrace"], None)
+    assert any(
+        "machine 1 of 0.pftrace and machine 1 of 1.pftrace are of one boot, but of other times"
+        in line
+        for line in report.files[1].looked_for
+    )
 
 
 @pytest.mark.parametrize("off_ns", OFFS)

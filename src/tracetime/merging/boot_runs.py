@@ -44,6 +44,11 @@ def runs(spans: Mapping[Hashable, Span | None]) -> dict[Hashable, int]:
     return found
 
 
+def span_of(file: MergedFile, machine: int) -> Span | None:
+    """What BOOTTIME of a machine of a file read first and last; None where nothing says."""
+    return home_span([file]) if machine == file.home.machine else peer_span(file, machine)
+
+
 def peer_span(file: MergedFile, machine: int) -> Span | None:
     """What BOOTTIME of another machine of a file read first and last; None where nothing says."""
     clock, state = ClockId(_BOOTTIME, machine=machine), file.trace.clocks._parts.state

@@ -34,7 +34,8 @@ class OwnEvidence(NamedTuple):
     orders: range
 
 
-def _machine(file: MergedFile, machine: int) -> str:
+def machine_of(file: MergedFile, machine: int) -> str:
+    """A machine of a file, in words."""
     if machine == file.home.machine:
         return f"the machine of {file.name}"
     return f"machine {file.trace.machines[machine]} of {file.name}"
@@ -170,9 +171,8 @@ class JoinedTraces:
             for again, its in there.boots.items():
                 alike = self.boots.machine(one, machine) == self.boots.machine(other, again)
                 if alike and boot == its:
-                    return (
-                        f"{_machine(here, machine)} is {_machine(there, again)}, boot {boot.hex()}"
-                    )
+                    names = machine_of(here, machine), machine_of(there, again)
+                    return f"{names[0]} is {names[1]}, boot {boot.hex()}"
         return "the manifest calls a machine of both by one name"
 
     def _kernel_clocks(self, file: MergedFile) -> set[ClockId]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from itertools import product
 from typing import Final
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import ConversionError, UsageError
 from tracetime.formats.spans.reader import SpansTrace
+from tracetime.merging.boot_runs import runs, span_of
 from tracetime.merging.collectives import why_not_together
 from tracetime.merging.files import MergedFile
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.joined import JoinedTraces, machine_of
 from tracetime.merging.message_ties import why_no_messages
 from tracetime.text import printable
 
@@ -32,6 +34,13 @@ def _looked_for(joined: JoinedTraces, number: int) -> Iterator[str]:
                 names = [printable(f.name) for f in (first, file) if not f.has_kernel_clock]
                 why = f"{why}, but there is no clock of the kernel's in {' and '.join(names)}"
             yield f"one boot: {why}"
+    for here, there in _at_other_times(first, file):
+        yield (
+            f"one boot: {printable(machine_of(first, here))} and "
+            f"{printable(machine_of(file, there))} are of one boot, but of other times: the "
+            "machine may have slept in between, which BOOTTIME may count wrongly: ask it while it "
+            "records"
+        )
     for which in (first, file):
         if which.number in joined.wall_clocks:
             yield f"wall clocks: {printable(which.name)}: {joined.wall_clocks[which.number]}"
@@ -43,6 +52,16 @@ def _looked_for(joined: JoinedTraces, number: int) -> Iterator[str]:
         yield "messages: none are known by themselves in files of these formats; see --match"
     for rule, messages in joined.messages.items():
         yield f"messages: {why_no_messages(first, file, rule, messages.counts)}"
+
+
+def _at_other_times(one: MergedFile, other: MergedFile) -> Iterator[tuple[int, int]]:
+    """Machines of two files that are of one boot, but not of one time."""
+    for (here, boot), (there, its) in product(one.boots.items(), other.boots.items()):
+        homes = here == one.home.machine, there == other.home.machine
+        if boot == its and not all(homes):
+            spans = span_of(one, here), span_of(other, there)
+            if None not in spans and len(set(runs(dict(enumerate(spans))).values())) > 1:
+                yield here, there
 
 
 def advice(one: MergedFile, other: MergedFile) -> str:
