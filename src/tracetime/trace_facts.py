@@ -55,6 +55,20 @@ class OffsetShift(NamedTuple):
     packet: int
 
 
+class WallClockContradiction(NamedTuple):
+    """Bounds of a wall clock that no course of it fits.
+
+    Attributes:
+        clock: which.
+        apart_ns: by how much the first of them is off.
+        snapshot: the number of its snapshot.
+    """
+
+    clock: ClockId
+    apart_ns: int
+    snapshot: int
+
+
 class EarlyKernels(NamedTuple):
     """Kernels of a GPU that begin before the call that launched them.
 
@@ -326,6 +340,11 @@ class TraceFacts:
     @property
     def wall_clock_bounds(self) -> list[WallClockBounds]:
         """How far from UTC time services said that wall clocks were; empty where none did."""
+        return []
+
+    @property
+    def wall_clock_contradictions(self) -> list[WallClockContradiction]:
+        """Machines whose time service contradicts itself, once each."""
         return []
 
     @property

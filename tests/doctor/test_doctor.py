@@ -76,6 +76,7 @@ def test_every_code_has_a_page_and_every_page_a_code():
     assert pages - seen == {
         "trace-clock-unit",
         "realtime-unsynchronised",
+        "time-service-contradicts",
         "events-reordered",
         "events-dropped",
         # Decimal times are not Perfetto's: test_doctor_written_times.py.

@@ -44,6 +44,7 @@ def structure(survey: Survey) -> Iterator[Finding]:
     yield from _long_paths(survey)
     yield from _missing(survey)
     yield from _unsynchronised(survey)
+    yield from _contradicting_services(survey)
     yield from _coarse(survey)
     yield from _truncated(survey)
 
@@ -225,6 +226,18 @@ def _unsynchronised(survey: Survey) -> Iterator[Finding]:
             clocks=(realtime,),
             events=survey.used.get(realtime, 0),
             selections=all_of([realtime]),
+        )
+
+
+def _contradicting_services(survey: Survey) -> Iterator[Finding]:
+    for one in survey.trace.wall_clock_contradictions:
+        yield finding(
+            "time-service-contradicts",
+            clocks=(one.clock,),
+            worst_ns=one.apart_ns,
+            packets=survey.packets_of([one.snapshot]),
+            events=survey.used.get(one.clock, 0),
+            selections=all_of([one.clock]),
         )
 
 

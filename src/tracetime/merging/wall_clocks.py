@@ -17,6 +17,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
 from tracetime.clocks.kernel_clock import MAXERROR_LACKS_US, STA_UNSYNC, TIME_ERROR
 from tracetime.clocks.snapshot import Snapshot
+from tracetime.clocks.wall_bound import contradiction
 from tracetime.errors import ConversionError, UsageError
 from tracetime.formats.perfetto.extension import time_service
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
@@ -32,8 +33,6 @@ _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 UTC_NAME: Final = "UTC"
 _READ_APART_NS: Final = 10_000_000
 """A recorder that is held up may read REALTIME and BOOTTIME so far apart; beyond, one was set."""
-_STEERED: Final = 8
-"""chronyd changes the rate of REALTIME by up to 1/12."""
 _ROUNDED_US: Final = 2
 """The kernel has whole us, and is asked a little after the clock was read."""
 
@@ -118,9 +117,9 @@ def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
     if known.any():
         _, _, earliest, latest, services = bounds[:, known]
         times, more_ns = times[at[known]], moved_ns + after_suspend_ns(file, numbers[at[known]])
-        apart_ns = _contradiction_ns(times, earliest - more_ns, latest + more_ns)
-        if apart_ns:
-            return f"its time service contradicts itself, by {duration(apart_ns)}"
+        contradicts = contradiction(times, earliest - more_ns, latest + more_ns)
+        if contradicts is not None:
+            return f"its time service contradicts itself, by {duration(contradicts[1])}"
         halves = (latest - earliest + 1) // 2 + more_ns
         names = sorted({time_service(number) for number in services.tolist()})
         return _Wall(file, times, times + (earliest + latest) // 2, halves, _as_said(names))
@@ -144,17 +143,6 @@ def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
     spread = instants_between(low, high)
     halves = np.full(len(spread), assumed_ns + moved_ns, dtype=np.int64)
     return _Wall(file, spread, spread, halves, "which is an assumption")
-
-
-def _contradiction_ns(times: Values, earliest: Values, latest: Values) -> int:
-    """By how much bounds of UTC less REALTIME leave no course of it; 0 where they leave one."""
-    low, high, before_ns = int(earliest[0]), int(latest[0]), int(times[0])
-    for at_ns, least, most in zip(times.tolist(), earliest.tolist(), latest.tolist(), strict=True):
-        steered_ns = abs(at_ns - before_ns) // _STEERED
-        low, high, before_ns = max(low - steered_ns, least), min(high + steered_ns, most), at_ns
-        if low > high:
-            return int(low - high)
-    return 0
 
 
 def _as_said(names: Sequence[str]) -> str:

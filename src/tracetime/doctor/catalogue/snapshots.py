@@ -177,6 +177,21 @@ ROWS: Final = (
         fix="Start chrony, ntpd or systemd-timesyncd before recording.",
     ),
     Row(
+        "time-service-contradicts",
+        {"warning": ""},
+        "What a time service said of REALTIME contradicts what it said before.",
+        title="the time service of {clock} contradicts itself, by {worst}",
+        why=(
+            "The recorder keeps how far from UTC the time service says that REALTIME is. No course "
+            "of the clock, steered by up to 1/8, fits all of that: at times it was farther off "
+            "than was said. `merge` ties no wall clock by such bounds."
+        ),
+        fix=(
+            "Look at what the time service follows (`chronyc sources`, `pmc`), and at what else "
+            "sets the clock: two programs that steer it work against each other."
+        ),
+    ),
+    Row(
         "trace-clock-changed-late",
         {"warning": ""},
         "A snapshot names another `primary_trace_clock` after events were converted.",

@@ -35,6 +35,7 @@ from tracetime.formats.perfetto.extension import (
 )
 from tracetime.formats.perfetto.read.flows import FlowEvents, add_flows, flow_events
 from tracetime.formats.perfetto.read.remote import add_rounds, bounds_between, unused_bounds
+from tracetime.formats.perfetto.read.wall_contradictions import wall_clock_contradictions
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.formats.perfetto.schema import ftrace_names, process_types, vocabulary
 from tracetime.formats.trace_file import Budget, TraceFile
@@ -55,6 +56,7 @@ from tracetime.trace_facts import (
     TraceWarning,
     UnusedBounds,
     WallClockBounds,
+    WallClockContradiction,
 )
 
 _LINUX: Final = frozenset(("linux", "android", "cros", "chrome os"))
@@ -435,6 +437,11 @@ class PerfettoTrace(Trace):
             name = time_service(service)
             found.append(WallClockBounds(clock, name, len(those), int(those.max())))
         return found
+
+    @property
+    def wall_clock_contradictions(self) -> list[WallClockContradiction]:
+        """Machines whose time service contradicts itself, once each."""
+        return list(wall_clock_contradictions(self.clocks, self.wall_bounds()))
 
     def wall_bounds(self) -> npt.NDArray[np.int64]:
         """What time services bounded REALTIME by at recorded snapshots, int64[5, n], in file order.
