@@ -53,7 +53,8 @@ def random_world(seed):
     graph = ClockGraph()
     every = random.choice([S, 3 * S])
     for one in machines:
-        times = range(random.randrange(S), seconds * S, every)
+        # At even times a clock seems to tick.
+        times = [at + random.randrange(50 * MS) for at in range(0, seconds * S, every)]
         one.snapshots(graph, [at for at in times if one.awake(at)])
     pairs = [(a, b) for n, a in enumerate(machines) for b in machines[:n]]
     random.shuffle(pairs)
@@ -75,7 +76,7 @@ def random_world(seed):
 
 def is_clear(machine, at, every):
     """Whether there are no two suspends between the snapshots around an instant."""
-    near = [s for s in machine.sleeps if s.begin_ns - every <= at <= s.end_ns + every]
+    near = [s for s in machine.sleeps if s.begin_ns - 2 * every <= at <= s.end_ns + 2 * every]
     return len(near) < 2
 
 
