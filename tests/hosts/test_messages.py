@@ -21,19 +21,21 @@ keys = st.none() | st.binary(min_size=16, max_size=64)
 nonces = st.binary(min_size=16, max_size=16)
 stamps = st.integers(-(2**63), 2**63 - 1)
 eight = st.binary(min_size=8, max_size=8)
-replies = st.builds(Reply, nonces, eight, stamps, stamps, eight, stamps, nonces)
+replies = st.builds(Reply, nonces, eight, stamps, stamps, eight, stamps, nonces, stamps)
 
 
 def test_a_request_byte_by_byte():
-    assert write_request(NONCE) == b"ttEx\x02\x01\0\0" + NONCE + bytes(72)
+    assert write_request(NONCE) == b"ttEx\x03\x01\0\0" + NONCE + bytes(80)
 
 
 def test_a_reply_byte_by_byte():
-    written = write_reply(Reply(NONCE, b"epoch_id", 1, 2, b"earlier_", -3, BOOT))
-    numbers = (n.to_bytes(8, "big", signed=True) for n in (1, 2, -3))
-    received, replied, before = numbers
-    head = b"ttEx\x02\x02\0\0" + NONCE + b"epoch_id"
-    assert written == head + received + replied + b"earlier_" + before + BOOT + bytes(16)
+    written = write_reply(Reply(NONCE, b"epoch_id", 1, 2, b"earlier_", -3, BOOT, 4))
+    numbers = (n.to_bytes(8, "big", signed=True) for n in (1, 2, -3, 4))
+    received, replied, before, suspended = numbers
+    head = b"ttEx\x03\x02\0\0" + NONCE + b"epoch_id"
+    assert written == head + received + replied + b"earlier_" + before + BOOT + suspended + bytes(
+        16
+    )
 
 
 @given(nonces, keys)

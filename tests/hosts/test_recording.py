@@ -12,6 +12,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from simulated_network import MS, US, Network, S, pinged
 
 from tracetime import ClockId, bake, open_trace
+from tracetime.hosts.epochs import own_suspended_ns
 from tracetime.hosts.estimate import estimate
 from tracetime.hosts.recording import write_exchanges
 from tracetime.hosts.rounds import Exchange, Round
@@ -127,3 +128,18 @@ def test_each_exchange_is_a_packet_of_two_rounds(tmp_path):
         ]
         for p in syncs
     ] == [[(10, 1010), (30, 1040)], [(110, 1110), (130, 1140)]]
+
+
+@pytest.mark.parametrize(
+    ("said_ns", "kept"), [(7 * S, {1: 7 * S}), (-1, {}), (2**62, {}), (None, {})]
+)
+def test_a_file_says_how_long_both_sides_were_suspended(tmp_path, said_ns, kept):
+    """The other side may say anything."""
+    path = tmp_path / "ping.pftrace"
+    exchanges = pinged(Network(5 * S, 0, lambda: 20 * US), 2, S).rounds.exchanges
+    write_exchanges(path, exchanges, "worker7", b"B" * 16, said_ns)
+    with open_trace(path) as trace:
+        assert trace.suspended_ns == kept
+        _, boottime, monotonic = trace.clocks._parts.shared(HERE, ClockId(3))
+    (own_ns,) = boottime - monotonic
+    assert abs(own_ns - own_suspended_ns()) < 100_000

@@ -14,7 +14,7 @@ from tracetime.hosts.epochs import Epoch
 from tracetime.hosts.ping import Pinging
 from tracetime.hosts.recording import exchange_packet, machine_packets
 
-BOOTTIME = 6
+BOOTTIME, MONOTONIC = 6, 3
 NAMES = "abc"
 BOOTS = [bytes([65 + n]) * 16 for n in range(3)]
 # Of each machine's BOOTTIME: how far ahead of true time, and its drift.
@@ -45,19 +45,22 @@ def clock_ns(machine, true_ns):
     return true_ns + AHEAD_NS[machine] + drifted
 
 
-def file_of(machine, peers=(), delay=lambda: 20 * US, boots=BOOTS, seconds=60):
+def file_of(
+    machine, peers=(), delay=lambda: 20 * US, boots=BOOTS, seconds=60, slept_ns=None, from_ns=START
+):
     """What machine recorded, with its exchanges with peers every second."""
-    first = clock_ns(machine, START - S)
+    first = clock_ns(machine, from_ns - S)
     data = boot_packet(BOOTS[machine]) + snapshot_packet(1, BOOTTIME, [(BOOTTIME, first, 1)], b"")
     for number, other in enumerate(peers, 1):
-        data += machine_packets(number, NAMES[other], boots[other])
+        data += machine_packets(number, NAMES[other], boots[other], slept_ns)
         network = Between(machine, other, delay)
+        network.now = from_ns
         pinging = Pinging(network, epoch=Epoch(steady))
         for _ in range(seconds):
             pinging.burst()
             network.now += S
         data += b"".join(exchange_packet(number, made) for made in pinging.rounds.exchanges)
-    times = [clock_ns(machine, START + k * S) for k in range(seconds)]
+    times = [clock_ns(machine, from_ns + k * S) for k in range(seconds)]
     return data + trace(*(event(ts, BOOTTIME) for ts in times))
 
 
@@ -140,6 +143,38 @@ def test_a_suspended_peer_s_machines_are_one_boot(tmp_path):
     report = merged(tmp_path, {"a": file_of(0, [1, 1]), "b": file_of(1)})
     off, half = off_ns(report, 1, 1)
     assert off <= half < 40 * US
+
+
+@pytest.mark.parametrize("more_ns", [0, -40 * US, 40 * US, 2 * S, -S])
+def test_a_peer_asked_before_its_own_recording_is_one_clock_if_it_did_not_sleep(tmp_path, more_ns):
+    """Told by how long it had slept in its boot, each time."""
+    asked, later_ns = file_of(0, [1], slept_ns=7 * S), 3600 * S
+    first = clock_ns(1, START + later_ns)
+    readings = [(BOOTTIME, first, 1), (MONOTONIC, first - 7 * S - more_ns, 1)]
+    own = boot_packet(BOOTS[1]) + snapshot_packet(1, BOOTTIME, readings, b"")
+    own += trace(*(event(first + k * S, BOOTTIME) for k in range(60)))
+    files = {"a": asked, "b": own}
+    if abs(more_ns) < S:
+        report = merged(tmp_path, files)
+        assert report.files[1].half_width_ns is not None
+        off = report.files[1].offset_ns - (clock_ns(0, START + later_ns) - first)
+        assert abs(off) <= report.files[1].worst_half_width_ns
+    else:
+        with pytest.raises(tt.UsageError, match="nothing ties"):
+            merged(tmp_path, files)
+
+
+@pytest.mark.parametrize(("slept_ns", "are_tied"), [((0, 0), True), ((0, S), False)])
+def test_a_peer_that_two_asked_at_different_times(tmp_path, slept_ns, are_tied):
+    files = {
+        "a": file_of(0, [1], slept_ns=slept_ns[0]),
+        "c": file_of(2, [1], slept_ns=slept_ns[1], from_ns=START + 1000 * S),
+    }
+    if are_tied:
+        assert merged(tmp_path, files).files[1].half_width_ns is not None
+    else:
+        with pytest.raises(tt.UsageError, match="nothing ties"):
+            merged(tmp_path, files)
 
 
 def test_without_the_boot_nothing_ties_them(tmp_path):

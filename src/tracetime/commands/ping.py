@@ -83,7 +83,7 @@ def command(
         _print(found)
     # After that: what was measured is not lost with a file that cannot be written.
     if out is not None:
-        write_exchanges(out, rounds.exchanges, host, rounds.boot)
+        write_exchanges(out, rounds.exchanges, host, rounds.boot, rounds.suspended_ns)
     missed = target_error is not None and found.half_width_ns > target_error
     return CHECK_FAILED if missed else DONE
 

@@ -49,6 +49,17 @@ def boottime_over_monotonic() -> Bracket:
     return bracket(time.CLOCK_MONOTONIC)
 
 
+def own_suspended_ns() -> int:
+    """How long this machine was suspended since it was booted, ns."""
+    _, low, high = boottime_over_monotonic()
+    return _middle(low, high)
+
+
+def _middle(low: int, high: int) -> int:
+    """Between two bounds of how long a machine was suspended: not below 0, as it reads."""
+    return max((low + high) // 2, 0)
+
+
 class Epoch:
     """The epoch of this process: random bytes, and others after each suspend.
 
@@ -60,6 +71,11 @@ class Epoch:
         self._suspended = suspended
         self.id = secrets.token_bytes(EPOCH_BYTES)
         _, self._low, self._high = suspended()
+
+    @property
+    def suspended_ns(self) -> int:
+        """How long the machine was suspended before it began, by what is known so far."""
+        return _middle(self._low, self._high)
 
     def has_ended(self) -> bool:
         """Whether there was a suspend since the last call; then another epoch has begun."""

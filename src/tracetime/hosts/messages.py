@@ -1,10 +1,10 @@
 """The messages of an exchange, as bytes: a request, and a reply of the same length.
 
-Big-endian, 96 bytes, both:
+Big-endian, 104 bytes, both:
 
     bytes  field
     4      magic, "ttEx"
-    1      version, 2; version 1 had 80 bytes, and no boot
+    1      version, 3; version 2 had 96 bytes, and no time suspended, version 1 had no boot either
     1      kind: 1 a request, 2 a reply
     2      zero
     16     nonce: random, of each request; the reply repeats it
@@ -14,6 +14,7 @@ Big-endian, 96 bytes, both:
     8      the first bytes of the nonce of its reply before; zero for none
     8      when that one left by the kernel's stamp, ns of its BOOTTIME
     16     the boot that its BOOTTIME counts from: Linux's boot_id; zero where it does not say
+    8      how long it was suspended in that boot, ns: its BOOTTIME less its MONOTONIC
     16     tag: HMAC-SHA256 of all that is before it, its first 16 bytes; zero without a key
 
 In a request all from epoch to the tag is zero: it is as long as its reply, so that nobody gets more
@@ -26,7 +27,7 @@ import hmac
 import struct
 from typing import Final, NamedTuple
 
-LENGTH: Final = 96
+LENGTH: Final = 104
 NONCE_BYTES: Final = 16
 EPOCH_BYTES: Final = 8
 BOOT_BYTES: Final = 16
@@ -34,13 +35,13 @@ REFERENCE_BYTES: Final = 8
 """Of a nonce, where a reply refers to one before it."""
 
 _MAGIC: Final = b"ttEx"
-_VERSION: Final = 2
+_VERSION: Final = 3
 _REQUEST: Final = 1
 _REPLY: Final = 2
 _TAG_BYTES: Final = 16
 _NO_TAG: Final = bytes(_TAG_BYTES)
 _SIGNED: Final = LENGTH - _TAG_BYTES
-_BODY: Final = struct.Struct(">4sBBH16s8sqq8sq16s")
+_BODY: Final = struct.Struct(">4sBBH16s8sqq8sq16sq")
 _NO_REPLY: Final = bytes(_SIGNED - 8 - NONCE_BYTES)
 
 
@@ -54,6 +55,7 @@ class Reply(NamedTuple):
         before: the first bytes of an earlier round's nonce; zero for none.
         before_replied_ns: when the reply of that one left.
         boot: 16 bytes, which boot its BOOTTIME counts from; zero where that is not known.
+        suspended_ns: how long it was suspended in that boot: its BOOTTIME less its MONOTONIC.
     """
 
     nonce: bytes
@@ -63,6 +65,7 @@ class Reply(NamedTuple):
     before: bytes = bytes(REFERENCE_BYTES)
     before_replied_ns: int = 0
     boot: bytes = bytes(BOOT_BYTES)
+    suspended_ns: int = 0
 
 
 def write_request(nonce: bytes, key: bytes | None = None) -> bytes:

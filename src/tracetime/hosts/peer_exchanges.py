@@ -91,7 +91,9 @@ class PeerExchanges:
         if self._epoch != rounds.counts.restarts:
             self._epoch = rounds.counts.restarts
             self.machines.append(self._recording.new_machine())
-            self._recording.put(machine_packets(self.machines[-1], self._name, rounds.boot))
+            self._recording.put(
+                machine_packets(self.machines[-1], self._name, rounds.boot, rounds.suspended_ns)
+            )
         return self.machines[-1]
 
     def _pause_s(self) -> float:

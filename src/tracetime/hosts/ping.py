@@ -104,7 +104,7 @@ def ping(
         timeout_s=timeout_s,
     )
     if output is not None:
-        write_exchanges(output, rounds.exchanges, host, rounds.boot)
+        write_exchanges(output, rounds.exchanges, host, rounds.boot, rounds.suspended_ns)
     return found
 
 

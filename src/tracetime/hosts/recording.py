@@ -21,7 +21,7 @@ from typing import Final
 from tracetime._kernels.perfetto import packets
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_IDS
-from tracetime.hosts.epochs import boottime_ns
+from tracetime.hosts.epochs import boottime_ns, own_suspended_ns
 from tracetime.hosts.rounds import Exchange
 from tracetime.sources.boot import boot_id
 
@@ -29,10 +29,13 @@ CLIENT: Final = 1
 """The machine_id of the only other side."""
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
+_MONOTONIC: Final = BUILTIN_IDS["MONOTONIC"]
 _SEQUENCE: Final = 1
+_MOST_SUSPENDED_NS: Final = 1 << 60
+"""A side may say anything; readers ignore more."""
 
 
-def machine_packets(machine: int, name: str, boot: bytes) -> bytes:
+def machine_packets(machine: int, name: str, boot: bytes, suspended_ns: int | None = None) -> bytes:
     """Say what a machine is called, and which boot its clock counts from.
 
     A machine of this very boot does not say so: its clock, as its own process read it, is kept
@@ -42,11 +45,14 @@ def machine_packets(machine: int, name: str, boot: bytes) -> bytes:
         machine: its machine_id.
         name: what it is called.
         boot: 16 bytes; empty or zero where that is not known.
+        suspended_ns: how long it was suspended in that boot; None where that is not known.
     """
     named = packets.machine_packet(machine, name)
     if not any(boot) or boot == boot_id():
         return named
-    return named + packets.boot_packet(boot, machine)
+    if suspended_ns is not None and not 0 <= suspended_ns <= _MOST_SUSPENDED_NS:
+        suspended_ns = None
+    return named + packets.boot_packet(boot, machine, suspended_ns)
 
 
 def exchange_packet(machine: int, made: Exchange) -> bytes:
@@ -56,7 +62,11 @@ def exchange_packet(machine: int, made: Exchange) -> bytes:
 
 
 def write_exchanges(
-    path: str | os.PathLike[str], exchanges: Iterable[Exchange], host: str, boot: bytes = b""
+    path: str | os.PathLike[str],
+    exchanges: Iterable[Exchange],
+    host: str,
+    boot: bytes = b"",
+    suspended_ns: int | None = None,
 ) -> None:
     """Write exchanges with one other side as a Perfetto trace.
 
@@ -65,6 +75,7 @@ def write_exchanges(
         exchanges: in the order in which they were made.
         host: what the other side is called.
         boot: which boot its clock counts from; empty or zero where that is not known.
+        suspended_ns: how long it was suspended in that boot; None where that is not known.
 
     Raises:
         UsageError: the file cannot be written.
@@ -75,7 +86,8 @@ def write_exchanges(
         ours = boot_id()
         if ours:
             file.write(packets.boot_packet(ours))
-        file.write(packets.snapshot_packet(_SEQUENCE, _BOOTTIME, [(_BOOTTIME, first_ns, 1)], b""))
-        file.write(machine_packets(CLIENT, host, boot))
+        clocks = [(_BOOTTIME, first_ns, 1), (_MONOTONIC, first_ns - own_suspended_ns(), 1)]
+        file.write(packets.snapshot_packet(_SEQUENCE, _BOOTTIME, clocks, b""))
+        file.write(machine_packets(CLIENT, host, boot, suspended_ns))
         for one in made:
             file.write(exchange_packet(CLIENT, one))

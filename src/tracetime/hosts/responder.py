@@ -86,7 +86,8 @@ class Responder:
         self._count("replied")
         earlier, left_ns = (_NO_NONCE, 0) if before is None else before
         times = received_ns, replied_ns, earlier[:REFERENCE_BYTES], left_ns
-        return write_reply(Reply(nonce, self._epoch.id, *times, self._boot), self._key)
+        made = Reply(nonce, self._epoch.id, *times, self._boot, self._epoch.suspended_ns)
+        return write_reply(made, self._key)
 
     @property
     def counts(self) -> Counts:

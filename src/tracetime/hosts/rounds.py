@@ -94,6 +94,7 @@ class Rounds:
         kept: the rounds of the last epoch, in the order in which they were sent.
         exchanges: of each burst of that epoch, the two neighbouring rounds that took least.
         boot: which boot of the other side that epoch is of, 16 bytes; zero where it did not say.
+        suspended_ns: how long the other side was suspended in that boot, as it said last.
     """
 
     def __init__(self, key: bytes | None = None) -> None:
@@ -104,6 +105,7 @@ class Rounds:
         self.kept: list[Round] = []
         self.exchanges: list[Exchange] = []
         self.boot = bytes(BOOT_BYTES)
+        self.suspended_ns = 0
         self.counts = RoundCounts()
 
     def request(self) -> bytes:
@@ -151,6 +153,7 @@ class Rounds:
             if self._epoch is not None:
                 self.restart()
             self._epoch, self.boot = reply.epoch, reply.boot
+        self.suspended_ns = reply.suspended_ns
         self._refine(reply)
         made = Round(sent_ns, reply.received_ns, reply.replied_ns, returned_ns)
         if not _can_be(made):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import UsageError
-from tracetime.merging.boot_runs import Span, home_span, peer_span, runs
+from tracetime.merging.boot_runs import Stretch, home_stretch, peer_stretch, runs
 from tracetime.merging.files import MergedFile, file_named
 from tracetime.text import duration, printable
 
@@ -209,12 +209,13 @@ def _peers(
             if boot is not None and group[file.number] not in of_boot and len(of_boot) < 2:
                 of_boots.setdefault(boot, []).append((file.number, machine))
     for boot, places in of_boots.items():
-        spans: dict[Hashable, Span | None] = {
-            place: peer_span(files[place[0]], place[1]) for place in places
+        stretches: dict[Hashable, Stretch] = {
+            place: peer_stretch(files[place[0]], place[1]) for place in places
         }
         for home in groups.get(boot, set()):
-            spans[home] = home_span(file for file in files if group[file.number] == home)
-        found = runs(spans)
+            own_files = (file for file in files if group[file.number] == home)
+            stretches[home] = home_stretch(own_files)
+        found = runs(stretches)
         own = {found[home]: home for home in groups.get(boot, set())}
         for place in places:
             keys[place] = own.get(found[place], (boot, found[place]))

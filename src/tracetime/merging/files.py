@@ -69,6 +69,11 @@ class MergedFile:
         return self.trace.boots if isinstance(self.trace, PerfettoTrace) else {}
 
     @property
+    def suspended_ns(self) -> dict[int, int]:
+        """How long its machines were suspended in those boots, where it says so, by machine."""
+        return self.trace.suspended_ns if isinstance(self.trace, PerfettoTrace) else {}
+
+    @property
     def has_kernel_clock(self) -> bool:
         """Whether its trace clock is one of the kernel's, or converts to one of its machine."""
         graph, home = self.trace.clocks, self.home

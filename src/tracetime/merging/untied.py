@@ -10,7 +10,7 @@ from typing import Final
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import ConversionError, UsageError
 from tracetime.formats.spans.reader import SpansTrace
-from tracetime.merging.boot_runs import runs, span_of
+from tracetime.merging.boot_runs import runs, stretch_of
 from tracetime.merging.collectives import why_not_together
 from tracetime.merging.files import MergedFile
 from tracetime.merging.joined import JoinedTraces, machine_of
@@ -38,8 +38,8 @@ def _looked_for(joined: JoinedTraces, number: int) -> Iterator[str]:
         yield (
             f"one boot: {printable(machine_of(first, here))} and "
             f"{printable(machine_of(file, there))} are of one boot, but of other times: the "
-            "machine may have slept in between, which BOOTTIME may count wrongly: ask it while it "
-            "records"
+            "machine slept in between, or may have, which BOOTTIME may count wrongly: ask it while "
+            "it records"
         )
     for which in (first, file):
         if which.number in joined.wall_clocks:
@@ -59,8 +59,9 @@ def _at_other_times(one: MergedFile, other: MergedFile) -> Iterator[tuple[int, i
     for (here, boot), (there, its) in product(one.boots.items(), other.boots.items()):
         homes = here == one.home.machine, there == other.home.machine
         if boot == its and not all(homes):
-            spans = span_of(one, here), span_of(other, there)
-            if None not in spans and len(set(runs(dict(enumerate(spans))).values())) > 1:
+            stretches = stretch_of(one, here), stretch_of(other, there)
+            known = all(stretch.span is not None for stretch in stretches)
+            if known and len(set(runs(dict(enumerate(stretches))).values())) > 1:
                 yield here, there
 
 

@@ -235,14 +235,16 @@ def encode_extension(
     return bytes(message.content)
 
 
-def boot_packet(bytes boot_id, uint32_t machine=0):
+def boot_packet(bytes boot_id, uint32_t machine=0, suspended_ns=None):
     """A packet that says which boot of its machine the clocks of the trace count from.
 
-    machine: its machine_id; 0 for the host.
+    machine: its machine_id; 0 for the host. suspended_ns: how long it was suspended in that boot.
     """
     cdef Message packet = Message()
     cdef Message extension = Message()
     extension.data(EXT_BOOT_ID, boot_id)
+    if suspended_ns is not None:
+        extension.number(EXT_SUSPENDED_NS, suspended_ns)
     if machine:
         packet.number(PACKET_MACHINE_ID, machine)
     packet.message(PACKET_TRACETIME_SNAPSHOT, extension)

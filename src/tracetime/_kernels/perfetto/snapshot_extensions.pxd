@@ -36,6 +36,7 @@ cdef class SnapshotExtensions:
     cdef int64_t n_bounds, bounds_capacity
     cdef readonly dict declared             # what is said of clocks, bytes by key
     cdef readonly dict boots                # by index of the machine, 16 bytes
+    cdef readonly dict suspended            # the same machines, ns: how long in that boot
     cdef uint64_t dropped_so_far            # of the recording that is read
     cdef readonly uint64_t events_dropped   # of all recordings in the file
     cdef readonly int64_t baked             # the policy that the file is baked by, from 1; 0: none

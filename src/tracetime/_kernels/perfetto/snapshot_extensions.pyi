@@ -10,6 +10,7 @@ class SnapshotExtensions:
 
     declared: dict[tuple[int, int, int, int], bytes]
     boots: dict[int, bytes]
+    suspended: dict[int, int]
     events_dropped: int
     dropped_packet: int
     baked: int

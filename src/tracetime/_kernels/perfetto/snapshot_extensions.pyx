@@ -24,6 +24,7 @@ from tracetime._kernels.perfetto.packet cimport Packet, baked_policy
 cdef enum:
     LONGEST_DOMAIN = 4096
     BOOT_BYTES = 16
+    MOST_SUSPENDED_NS = 0x1000000000000000   # 36 years
     MOST_DOMAINS = 1 << 14
 
 # clocks/snapshot.py's: what a tube can hold. No enum, whose constants are C's ints.
@@ -37,6 +38,7 @@ cdef class SnapshotExtensions:
         self.file = file
         self.declared = {}
         self.boots = {}
+        self.suspended = {}
         self.dropped_packet = -1
 
     def __dealloc__(self):
@@ -90,15 +92,20 @@ cdef class SnapshotExtensions:
         """What an extension says in a packet of its own.
 
         Whether the file's timestamps are trace time already, and by which policy; and which boot
-        the machine's clocks count from, the first time.
+        the machine's clocks count from, the first time, with how long it was suspended by then.
         """
+        cdef bint is_told
+        cdef uint64_t suspended_ns = load_number(extension, EXT_SUSPENDED_NS, &is_told)
         cdef int64_t policy = baked_policy(extension)
         cdef Span boot = load_bytes(extension, EXT_BOOT_ID)
         if policy:
             self.baked = policy
         if is_set(boot) and boot.end - boot.data == BOOT_BYTES:
             with gil:
-                self.boots.setdefault(machine, <bytes>(<const char *>boot.data)[:BOOT_BYTES])
+                if machine not in self.boots:
+                    self.boots[machine] = <bytes>(<const char *>boot.data)[:BOOT_BYTES]
+                    if is_told and suspended_ns <= MOST_SUSPENDED_NS:
+                        self.suspended[machine] = <int64_t>suspended_ns
         return 0
 
     cdef void note_dropped(self, uint64_t so_far, uint64_t packet) noexcept nogil:

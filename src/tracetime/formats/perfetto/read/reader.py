@@ -313,6 +313,11 @@ class PerfettoTrace(Trace):
         return dict(self._known().extensions.boots)
 
     @property
+    def suspended_ns(self) -> dict[int, int]:
+        """How long machines were suspended in those boots, ns, where the file says so."""
+        return dict(self._known().extensions.suspended)
+
+    @property
     def is_compressed(self) -> bool:
         """Whether the file is."""
         return self._file.compressed
