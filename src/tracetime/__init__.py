@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from tracetime.merging.report import FileReport, MergeReport
     from tracetime.merging.shared_pids import SharedPid
     from tracetime.merging.steps import ClockStep
+    from tracetime.merging.suspends import Suspend
     from tracetime.merging.ties import Tie
     from tracetime.merging.written import WrittenFile, WrittenTrace
     from tracetime.reporting import Report, report
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
         TraceWarning,
         UnusedBounds,
         WallClockBounds,
+        WallClockContradiction,
         WrittenTimes,
     )
 
@@ -127,6 +129,7 @@ __all__ = [
     "Span",
     "SplitPart",
     "SplitSummary",
+    "Suspend",
     "TableConverter",
     "Tie",
     "TimeService",
@@ -144,6 +147,7 @@ __all__ = [
     "UsageError",
     "WallBound",
     "WallClockBounds",
+    "WallClockContradiction",
     "WrittenFile",
     "WrittenTimes",
     "WrittenTrace",
@@ -225,6 +229,7 @@ _HOMES: Final = {
     "UnusedBounds": "tracetime.trace_facts",
     "WallBound": "tracetime.clocks.wall_bound",
     "WallClockBounds": "tracetime.trace_facts",
+    "WallClockContradiction": "tracetime.trace_facts",
     "UsageError": "tracetime.errors",
     "WrittenTimes": "tracetime.trace_facts",
     "bake": "tracetime.baking",
@@ -250,6 +255,7 @@ _HOMES: Final = {
     "merge": "tracetime.merging.merge",
     "SplitPart": "tracetime.splitting",
     "SplitSummary": "tracetime.splitting",
+    "Suspend": "tracetime.merging.suspends",
     "split": "tracetime.splitting",
     "TimeService": "tracetime.sources.time_service.service",
     "TrueTime": "tracetime.sources.time_service.true_time",

@@ -166,12 +166,21 @@ def test_rounds_that_perfetto_skips_bound_too():
 
 
 def test_a_suspend_between_two_messages():
-    """The client sleeps for 100 s: its MONOTONIC stops, and its BOOTTIME goes on."""
+    """The client sleeps for 100 s: its MONOTONIC stops, and its BOOTTIME goes on.
+
+    It replies meanwhile, as if it woke up each time. Several suspends between the same messages
+    leave nothing that bounds what is between these.
+    """
     asleep = sleeping(usual_client()[MONOTONIC], 70 * S, 170 * S)
     relay = Relay(client={**usual_client(), MONOTONIC: asleep})
     data = relay.trace(*(relay.sync(t) for t in EVERY_30_S))
-    both_hold(data, relay, TIMES)
-    both_hold(data, relay, TIMES[(TIMES < 60 * S) | (TIMES > 180 * S)], MONOTONIC)
+    awake = TIMES[(TIMES < 60 * S) | (TIMES > 180 * S)]
+    for clock in (BOOTTIME, MONOTONIC):
+        both_hold(data, relay, awake, clock)
+    with opened(data) as trace:
+        for kind in ("estimated", "guaranteed"):
+            held, widths = bars(trace.clocks, relay, TIMES, bars=kind)
+            assert (held | np.isnan(widths)).all()
 
 
 @pytest.mark.parametrize("stops", [MONOTONIC, MONOTONIC_RAW, MONOTONIC_COARSE])

@@ -29,7 +29,7 @@ def wall_clock_contradictions(
     Args:
         bounds: the rows of `PerfettoTrace.wall_bounds`.
     """
-    for machine in np.unique(bounds[1]).tolist():
+    for machine in sorted(set(bounds[1].tolist())):
         numbers, _, earliest, latest, _ = bounds[:, bounds[1] == machine]
         realtime, boottime, monotonic = (
             ClockId(BUILTIN_IDS[name], machine=machine)
