@@ -8,6 +8,7 @@ second from then on.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from itertools import pairwise
 from operator import itemgetter
@@ -66,23 +67,23 @@ def runs(stretches: Mapping[Hashable, Stretch]) -> dict[Hashable, int]:
     return {key: numbers.setdefault(id(part), len(numbers)) for key, part in parts.items()}
 
 
-def stretch_of(file: MergedFile, machine: int) -> Stretch:
-    """The stretch of a machine of a file."""
-    return home_stretch([file]) if machine == file.home.machine else peer_stretch(file, machine)
-
-
-def peer_stretch(file: MergedFile, machine: int) -> Stretch:
-    """The stretch of another machine of a file than the first."""
-    slept = file.suspended_ns.get(machine)
-    said = np.array([] if slept is None else [slept], dtype=np.int64)
-    return Stretch(peer_span(file, machine), np.append(_slept_ns(file, machine), said))
+def stretches_of(file: MergedFile) -> dict[int, Stretch]:
+    """The stretches of the machines of which a file says the boot."""
+    home, boots, suspended_ns = file.home.machine, file.boots, file.suspended_ns
+    found = {home: home_stretch([file])} if home in boots else {}
+    spans = _peer_spans(file) if boots.keys() - {home} else {}
+    for machine in boots.keys() - {home}:
+        slept = [suspended_ns[machine]] if machine in suspended_ns else []
+        said = np.array(slept, dtype=np.int64)
+        found[machine] = Stretch(spans.get(machine), np.append(_slept_ns(file, machine), said))
+    return found
 
 
 def home_stretch(files: Iterable[MergedFile]) -> Stretch:
     """The stretch of files of one boot: over all of these, its own snapshots tell of suspends."""
     files = list(files)
     slept = [_slept_ns(file, file.home.machine) for file in files]
-    return Stretch(home_span(files), np.concatenate(slept))
+    return Stretch(_home_span(files), np.concatenate(slept))
 
 
 def _slept_ns(file: MergedFile, machine: int) -> Values:
@@ -93,22 +94,28 @@ def _slept_ns(file: MergedFile, machine: int) -> Values:
     return slept
 
 
-def peer_span(file: MergedFile, machine: int) -> Span | None:
-    """What BOOTTIME of another machine of a file read first and last; None where nothing says."""
-    clock, state = ClockId(_BOOTTIME, machine=machine), file.trace.clocks._parts.state
-    read: list[Values] = []
+def _peer_spans(file: MergedFile) -> dict[int, Span | None]:
+    """What BOOTTIME of the machines of a file read first and last in what ties them, by machine."""
+    state = file.trace.clocks._parts.state
+    read: dict[ClockId, list[Values]] = defaultdict(list)
     for one, other in state.between.pairs():
-        boxes = state.between.of(one, other) if clock in (one, other) else None
+        boxes = state.between.of(one, other)
         if boxes is not None:
-            read += boxes[1:3] if clock == one else boxes[3:]
+            read[one] += boxes[1:3]
+            read[other] += boxes[3:]
     for one, other in state.orders.pairs():
-        orders = state.orders.of(one, other) if clock in (one, other) else None
+        orders = state.orders.of(one, other)
         if orders is not None:
-            read.append(orders.one_ts if clock == one else orders.other_ts)
-    return _hull(_ends(read))
+            read[one].append(orders.one_ts)
+            read[other].append(orders.other_ts)
+    return {
+        clock.machine: _hull(_ends(columns))
+        for clock, columns in read.items()
+        if clock == ClockId(_BOOTTIME, machine=clock.machine)
+    }
 
 
-def home_span(files: Iterable[MergedFile]) -> Span | None:
+def _home_span(files: Iterable[MergedFile]) -> Span | None:
     """The same of files of one boot: over all of these, its own snapshots tell of suspends."""
     ends = []
     for file in files:

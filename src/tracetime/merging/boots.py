@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import UsageError
-from tracetime.merging.boot_runs import Stretch, home_stretch, peer_stretch, runs
+from tracetime.merging.boot_runs import Stretch, home_stretch, runs, stretches_of
 from tracetime.merging.files import MergedFile, file_named
 from tracetime.text import duration, printable
 
@@ -202,15 +202,17 @@ def _peers(
     keys: dict[Place, Hashable] = {}
     of_boots: dict[bytes, list[Place]] = {}
     for file in files:
+        said = file.boots
         for machine in file.machines - {file.home.machine}:
-            boot = file.boots.get(machine)
+            boot = said.get(machine)
             of_boot = groups.get(boot, set())
             keys[file.number, machine] = file.number, machine
             if boot is not None and group[file.number] not in of_boot and len(of_boot) < 2:
                 of_boots.setdefault(boot, []).append((file.number, machine))
+    of_files = [stretches_of(file) if of_boots else {} for file in files]
     for boot, places in of_boots.items():
         stretches: dict[Hashable, Stretch] = {
-            place: peer_stretch(files[place[0]], place[1]) for place in places
+            (file, machine): of_files[file][machine] for file, machine in places
         }
         for home in groups.get(boot, set()):
             own_files = (file for file in files if group[file.number] == home)

@@ -10,7 +10,7 @@ from typing import Final
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import ConversionError, UsageError
 from tracetime.formats.spans.reader import SpansTrace
-from tracetime.merging.boot_runs import runs, stretch_of
+from tracetime.merging.boot_runs import runs, stretches_of
 from tracetime.merging.collectives import why_not_together
 from tracetime.merging.files import MergedFile
 from tracetime.merging.joined import JoinedTraces, machine_of
@@ -56,10 +56,11 @@ def _looked_for(joined: JoinedTraces, number: int) -> Iterator[str]:
 
 def _at_other_times(one: MergedFile, other: MergedFile) -> Iterator[tuple[int, int]]:
     """Machines of two files that are of one boot, but not of one time."""
+    ours, theirs = stretches_of(one), stretches_of(other)
     for (here, boot), (there, its) in product(one.boots.items(), other.boots.items()):
         homes = here == one.home.machine, there == other.home.machine
         if boot == its and not all(homes):
-            stretches = stretch_of(one, here), stretch_of(other, there)
+            stretches = ours[here], theirs[there]
             known = all(stretch.span is not None for stretch in stretches)
             if known and len(set(runs(dict(enumerate(stretches))).values())) > 1:
                 yield here, there
