@@ -1,10 +1,11 @@
-"""Numbers in words, for people: spans of time, counts; text on one line, and as HTML."""
+"""Texts for people: spans of time and counts in words; what no terminal, page or JSON acts on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from io import StringIO
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 _UNITS: Final = ((1e3, 1, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms"), (6e10, 1e9, "s"))
 """(limit, unit, name) in ns: spans below the limit are in that unit."""
@@ -51,15 +52,12 @@ def count(n: int, what: str) -> str:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], attributes: str = "") -> str:
     """An HTML table; every cell is escaped. A column named `>...` is aligned right."""
-    # Here, since html loads a table of 2,231 entities, which the command line does not need.
-    from html import escape
-
     right = [column.startswith(">") for column in columns]
 
     def line(tag: str, cells: Sequence[object]) -> str:
         styles = (' style="text-align:right"' if r else ' style="text-align:left"' for r in right)
         return "".join(
-            f"<{tag}{style}>{escape(str(cell))}</{tag}>"
+            f"<{tag}{style}>{html_text(str(cell))}</{tag}>"
             for style, cell in zip(styles, cells, strict=True)
         )
 
@@ -68,27 +66,67 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], attributes: 
     return f"<table{attributes}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def printable(value: str, most: int | None = None, *, lines: bool = False) -> str:
+def printable(
+    value: str,
+    most: int | None = None,
+    *,
+    lines: bool = False,
+    instead: Callable[[str], str] | None = None,
+) -> str:
     """Return a text on one line, safe for a terminal: other characters become escapes.
 
-    Every text of a file passes here on its way to a terminal, since control characters can move the
-    cursor, or hide or reverse text.
+    Every text of a file passes here on its way to people, since control characters can move the
+    cursor, and those that turn or hide text make a name look like another one. What is replaced is
+    what `str.isprintable` denies: controls (C0, DEL, C1), formats (bidi overrides and isolates,
+    zero-width characters, U+FEFF), separators of lines and paragraphs, spaces that are not U+0020,
+    lone surrogates, and code points that are private or not assigned.
 
     Args:
         value: the text.
         most: how many characters to keep; an ellipsis replaces the rest. None keeps all.
         lines: whether line ends and tabs stay.
+        instead: gives what stands for a character; an escape of Python without it.
     """
     kept = "\n\t" if lines else ""
     whole = most is None or len(value) <= most
     if whole and all(line.isprintable() for line in (value.split("\n") if lines else (value,))):
         return value
-    text = "".join(c if c.isprintable() or c in kept else _escaped(c) for c in islice(value, most))
+    put = instead or _escaped
+    text = "".join(c if c.isprintable() or c in kept else put(c) for c in islice(value, most))
     return text if whole else text + "…"
 
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def visible(value: str, *, lines: bool = False) -> str:
+    """Return a text as a page shows it: as `printable`, with Unicode's pictures of controls."""
+    return printable(value, lines=lines, instead=_picture)
+
+
+def _picture(character: str) -> str:
+    """The picture of a C0 control, such as ␛; the others have none, and get their escapes."""
+    code = ord(character)
+    return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else _escaped(character)
+
+
+def html_text(value: str, *, lines: bool = False) -> str:
+    """Return a text as HTML, also for an attribute in quotes."""
+    # Here, since html loads a table of 2,231 entities, which the command line does not need.
+    from html import escape
+
+    return escape(visible(value, lines=lines))
+
+
+def json_text(facts: Any, *, indent: int | None = None) -> str:
+    """Return JSON in which whatever is not printable ASCII is an escape, DEL too."""
+    import json
+
+    # Not json.dumps, which keeps each token as a string until the end.
+    text = StringIO()
+    text.writelines(json.JSONEncoder(indent=indent).iterencode(facts))
+    return text.getvalue().replace("\x7f", "\\u007f")
 
 
 def did_you_mean(text: str, known: Iterable[str]) -> str:

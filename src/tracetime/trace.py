@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
-from html import escape
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
@@ -27,7 +26,7 @@ from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.open_options import OpenOptions
 from tracetime.slice_ends import SliceEnds
 from tracetime.slices_table import SliceReading, Slices, slices_schema
-from tracetime.text import printable
+from tracetime.text import html_text, printable
 from tracetime.trace_facts import TraceFacts
 from tracetime.wall_times import WALL_TIME, wall_times
 
@@ -228,12 +227,12 @@ class Trace(TraceFacts, ABC):
 
     def _repr_html_(self) -> str:
         """For notebooks: the trace and its clocks; reads the file if it has not been read."""
-        path = escape(printable(self.path))
+        path = html_text(self.path)
         try:
-            time = f"<p>trace time is {escape(self.clocks.name(self.trace_clock))}</p>"
+            time = f"<p>trace time is {html_text(self.clocks.name(self.trace_clock))}</p>"
             return f"<p>{path}</p>{time}{self.clocks._repr_html_()}"
         except TracetimeError as error:
-            return f"<p>{path}: {escape(str(error))}</p>"
+            return f"<p>{path}: {html_text(str(error))}</p>"
 
     def events(
         self,

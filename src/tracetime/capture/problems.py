@@ -7,6 +7,8 @@ import warnings
 from collections import Counter
 from typing import Final, NamedTuple
 
+from tracetime.text import printable
+
 THE_FILE: Final = "the file"
 FULL: Final = "max_size is reached: events and snapshots are left out but for the last one"
 
@@ -55,5 +57,6 @@ class Problems:
             if self._messages[what] == 1:
                 # Where warnings are errors the recording, and its threads, go on all the same.
                 with contextlib.suppress(Warning):
-                    warnings.warn(f"recording {self._path}: {what}: {message}", stacklevel=3)
+                    text = f"recording {self._path}: {what}: {message}"
+                    warnings.warn(printable(text), stacklevel=3)
         self._times[key] = self._times.get(key, 0) + 1

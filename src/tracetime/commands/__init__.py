@@ -29,7 +29,7 @@ from tracetime.errors import (
     TracetimeError,
     UsageError,
 )
-from tracetime.text import did_you_mean
+from tracetime.text import did_you_mean, json_text
 
 SUBCOMMANDS: Final = (
     "convert",
@@ -233,9 +233,7 @@ def _fail(error: TracetimeError, args: Sequence[str], hint: str = "") -> int:
 def report_error(error: TracetimeError, as_json: bool, hint: str = "") -> None:
     """Print an error on stderr: as text, or as a JSON object."""
     if as_json:
-        import json
-
-        echo(json.dumps({"schema": SCHEMA, "error": error.to_dict()}), err=True)
+        echo(json_text({"schema": SCHEMA, "error": error.to_dict()}), err=True)
     else:
         echo_error("tracetime: error", str(error), hint)
 

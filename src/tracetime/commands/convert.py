@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -197,8 +196,6 @@ def _check_stdout(kind: str | None, as_json: bool) -> None:
         raise UsageError("standard output has no ending: give --format parquet, arrow or csv")
     if as_json:
         raise UsageError("--json writes the summary to standard output, as -o - does the events")
-    if kind != "csv" and sys.stdout.isatty():
-        raise UsageError(f"{kind} is no text: send it to a file or a pipe, not to the terminal")
 
 
 def _span(

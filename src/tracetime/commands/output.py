@@ -6,18 +6,23 @@ import contextlib
 import shutil
 import sys
 import tempfile
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import IO, Any, Final, TypeVar, cast
 
 import click
 
 from tracetime.atomic_file import file_target, protect, whole_file
 from tracetime.commands.progress import clear_progress
+from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
+from tracetime.text import printable
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_TEXTS: Final = (".csv", ".json", ".html")
 
 
 def output_option(help: str, *, required: bool = False) -> Callable[[F], F]:
@@ -65,18 +70,56 @@ def result_option(function: F) -> F:
 
 @contextlib.contextmanager
 def file_for(out: str, ending: str) -> Iterator[str]:
-    """Give the file to write; for - a temporary one, which is copied to standard output."""
+    """Give the file to write; for - a temporary one, which is copied to standard output.
+
+    Raises:
+        UsageError: standard output is a terminal, and files of this ending are no text.
+    """
     if out != "-":
         yield out
         return
+    check_standard_output(ending)
     with tempfile.TemporaryDirectory(prefix="tracetime-") as directory:
         file = Path(directory) / f"out{ending}"
         try:
             yield str(file)
         except UsageError as error:
             raise UsageError(str(error).replace(repr(str(file)), "standard output")) from error
-        clear_progress()
-        sys.stdout.flush()
-        with file.open("rb") as written:
-            shutil.copyfileobj(written, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        with file.open("rb") as written, standard_output(ending) as target:
+            shutil.copyfileobj(written, target)
+
+
+def check_standard_output(ending: str) -> None:
+    """Raise UsageError if standard output is a terminal, and files of this ending are no text."""
+    if ending not in _TEXTS and sys.stdout.isatty():
+        kind = ending.removeprefix(".")
+        raise UsageError(f"{kind} is no text: send it to a file or a pipe, not to the terminal")
+
+
+@contextlib.contextmanager
+def standard_output(ending: str) -> Iterator[IO[bytes]]:
+    """Give standard output for the bytes of a file; a terminal gets CSV without what acts on it."""
+    clear_progress()
+    if ending == ".csv" and sys.stdout.isatty():
+        yield cast("IO[bytes]", _CsvOnTerminal())
+        return
+    sys.stdout.flush()
+    yield sys.stdout.buffer
+    clear_progress()
+    sys.stdout.buffer.flush()
+
+
+class _CsvOnTerminal:
+    """Prints CSV by `echo`. A line ends outside quotes only: no cell passes for a line of ours."""
+
+    def __init__(self) -> None:
+        self._decode = getincrementaldecoder("utf-8")("backslashreplace").decode
+        self._is_quoted = False
+
+    def write(self, data: bytes, /) -> None:
+        first, *more = self._decode(data).split('"')
+        shown = [printable(first, lines=not self._is_quoted)]
+        for part in more:
+            self._is_quoted = not self._is_quoted
+            shown.append(printable(part, lines=not self._is_quoted))
+        echo('"'.join(shown), nl=False)

@@ -6,7 +6,7 @@ what is not printed on a terminal is as wide as its values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.commands.terminal import echo
@@ -58,40 +58,6 @@ def print_result(result: Result, limit: int, width: int | None) -> None:
         echo(f"({limit:,} rows are printed, and there are more: give --rows, or -o FILE for all)")
     elif len(rows) != 1:
         echo(f"({len(rows):,} rows)")
-
-
-def for_terminal(result: Result) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Return a result with its texts and names of columns made printable."""
-    import pyarrow as pa
-
-    from tracetime.sql.results import is_plain, text
-
-    plain = [is_plain(c.type) and not _is_text(c.type) for c in result.schema]
-    schema = pa.schema(
-        [
-            (printable(c.name, _WIDEST), c.type if is_number else pa.string())
-            for c, is_number in zip(result.schema, plain, strict=True)
-        ]
-    )
-
-    def texts(column: pa.Array) -> list[str | None]:
-        return [None if v is None else printable(text(v)) for v in column.to_pylist()]
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for batch in result.batches:
-            columns = [
-                column if is_number else pa.array(texts(column), pa.string())
-                for column, is_number in zip(batch.columns, plain, strict=True)
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-    return schema, batches()
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind) or pa.types.is_dictionary(kind))
 
 
 def _cells(batch: pa.RecordBatch) -> list[list[str]]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from io import StringIO
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.commands.terminal import echo
 from tracetime.graph import clock_names
-from tracetime.text import count, printable
+from tracetime.text import count, json_text, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, OverflowMethod
@@ -31,10 +29,7 @@ MOST_ROWS: Final = 500
 
 def print_json(facts: Any) -> None:
     """Print `facts` as JSON on stdout."""
-    # Not json.dumps, which keeps each token as a string until the end.
-    text = StringIO()
-    text.writelines(json.JSONEncoder(indent=2).iterencode(facts))
-    echo(text.getvalue())
+    echo(json_text(facts, indent=2))
 
 
 NARROWEST: Final = 72

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -19,9 +19,9 @@ from tracetime.commands.options import (
     policy_options,
     reading_options,
 )
-from tracetime.commands.output import output_option
+from tracetime.commands.output import check_standard_output, output_option, standard_output
 from tracetime.commands.progress import Progress, clear_progress
-from tracetime.commands.results import for_terminal, print_result
+from tracetime.commands.results import print_result
 from tracetime.commands.terminal import echo
 from tracetime.errors import TraceError, UsageError
 from tracetime.formats.archive import split_member
@@ -208,8 +208,8 @@ def _format(kind: str | None, out: str | None, as_json: bool) -> str:
     if out == "-":
         if kind is None:
             raise UsageError("standard output has no ending: give --format csv, json or parquet")
-        if kind == "parquet" and sys.stdout.isatty():
-            raise UsageError("Parquet is no text: send it to a file or a pipe, not to the terminal")
+        if kind != "table":
+            check_standard_output(f".{kind}")
         return kind
     if kind is None:
         kind = "table" if out is None else Path(out).suffix.lower().removeprefix(".")
@@ -262,20 +262,12 @@ class _Answer:
         elif self.kind == "table":
             print_result(result, self._rows, _terminal_width())
         else:
-            binary: IO[bytes] = sys.stdout.buffer
-            sys.stdout.flush()
-            # JSON escapes what would act on a terminal.
-            batches, schema = result.batches, result.schema
-            if sys.stdout.isatty() and self.kind == "csv":
-                schema, batches = for_terminal(result)
-            writer = WRITERS[self.kind](binary, schema)
-            for batch in batches:
-                if sys.stdout.isatty():
+            with standard_output(f".{self.kind}") as target:
+                writer = WRITERS[self.kind](target, result.schema)
+                for batch in result.batches:
                     clear_progress()
-                writer.write(batch)
-            clear_progress()
-            writer.finish()
-            binary.flush()
+                    writer.write(batch)
+                writer.finish()
 
 
 def _terminal_width() -> int | None:

@@ -18,7 +18,7 @@ from tracetime.text import printable
 _STYLE: Final = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
-def echo(text: str = "", *, err: bool = False, styled: bool = False) -> None:
+def echo(text: str = "", *, err: bool = False, styled: bool = False, nl: bool = True) -> None:
     """Print a text and a line end where a line of progress may be.
 
     Characters that are not printable, or that the encoding of the terminal lacks, become their
@@ -28,6 +28,7 @@ def echo(text: str = "", *, err: bool = False, styled: bool = False) -> None:
         err: print on stderr.
         styled: keep the styles in `text`, which are the program's, unless NO_COLOR is set or TERM
             is dumb. Names in it have passed `printable`.
+        nl: print the line end.
     """
     clear_progress()
     if styled:
@@ -37,7 +38,7 @@ def echo(text: str = "", *, err: bool = False, styled: bool = False) -> None:
     else:
         text = printable(text, lines=True)
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), err=err)
+    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=nl, err=err)
 
 
 def _is_plain() -> bool:

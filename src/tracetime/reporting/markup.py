@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any, Final, NamedTuple
 
-from tracetime.text import count
+from tracetime.text import count, html_text, json_text, visible
 
 _VOID: Final = frozenset({"meta", "input", "br", "col"})
 
@@ -26,11 +24,11 @@ def join(*parts: Any) -> Html:
         if isinstance(part, Html):
             out.append(part)
         elif isinstance(part, str):
-            out.append(escape(part))
+            out.append(html_text(part))
         elif isinstance(part, Iterable):
             out.append(join(*part))
         else:
-            out.append(escape(str(part)))
+            out.append(html_text(str(part)))
     return Html("".join(out))
 
 
@@ -41,7 +39,8 @@ def tag(name: str, /, *parts: Any, **attributes: Any) -> Html:
         if value is None or value is False:
             continue
         attribute = key.rstrip("_").replace("_", "-")
-        given.append(f" {attribute}" if value is True else f' {attribute}="{escape(str(value))}"')
+        text = html_text(str(value), lines=True)
+        given.append(f" {attribute}" if value is True else f' {attribute}="{text}"')
     opened = f"<{name}{''.join(given)}>"
     return Html(opened if name in _VOID else f"{opened}{join(*parts)}</{name}>")
 
@@ -143,7 +142,16 @@ def _sorted_by(value: float | str) -> str:
 
 def data(value: Any, **attributes: Any) -> Html:
     """Return a JSON data block; nothing in it can end the element, or begin another."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    for mark in "<>&\u2028\u2029":
+    text = json_text(_visible(value))
+    for mark in "<>&":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
     return tag("script", Html(text), type="application/json", **attributes)
+
+
+def _visible(value: Any) -> Any:
+    """Return a value of JSON with its texts as a page shows them."""
+    if isinstance(value, str):
+        return visible(value, lines=True)
+    if isinstance(value, dict):
+        return {key: _visible(one) for key, one in value.items()}
+    return [_visible(one) for one in value] if isinstance(value, (list, tuple)) else value

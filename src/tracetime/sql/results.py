@@ -14,6 +14,7 @@ import pyarrow as pa
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.errors import UsageError
 from tracetime.sql.session import Result
+from tracetime.text import json_text
 
 
 class ResultWriter(Protocol):
@@ -68,7 +69,7 @@ class JsonResult:
     def write(self, batch: pa.RecordBatch) -> None:
         lines = []
         for row in batch.to_pylist():
-            lines.append(self._lead + json.dumps(plain(row), allow_nan=False))
+            lines.append(self._lead + json_text(plain(row)))
             self._lead = ",\n"
         self._out.write("".join(lines).encode())
 
