@@ -1,8 +1,12 @@
 """Numbers in words."""
 
-import pytest
+import json
 
-from tracetime.text import did_you_mean, duration
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracetime.text import did_you_mean, duration, html_text, json_text, printable, table
 
 
 @pytest.mark.parametrize(
@@ -53,3 +57,41 @@ def test_decimals_too_go_on_to_the_next_unit():
 )
 def test_did_you_mean(text, said):
     assert did_you_mean(text, ["suspend", "MONOTONIC", "BOOTTIME"]) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "on_a_page"),
+    [
+        ("\x1b]0;title\x07", r"\x1b]0;title\x07", "␛]0;title␇"),
+        ("\x9b31m\x85", r"\x9b31m\x85", r"\x9b31m\x85"),
+        ("\x00\x7f", r"\x00\x7f", "␀␡"),
+        ("a\nb\rc\td", r"a\nb\rc\td", "a␊b␍c␉d"),
+        ("\u2028\u2029", r"\u2028\u2029", r"\u2028\u2029"),
+        ("\u202eabc\u202c", r"\u202eabc\u202c", r"\u202eabc\u202c"),
+        ("\u2066\u2069\u061c\u200f", r"\u2066\u2069\u061c\u200f", r"\u2066\u2069\u061c\u200f"),
+        ("\u200b\u200d\u2060\ufeff", r"\u200b\u200d\u2060\ufeff", r"\u200b\u200d\u2060\ufeff"),
+        ("\ud800\udc80", r"\ud800\udc80", r"\ud800\udc80"),
+        ("\U000e0041", r"\U000e0041", r"\U000e0041"),
+        ("grüß 日本 שלום 🙂", "grüß 日本 שלום 🙂", "grüß 日本 שלום 🙂"),
+    ],
+)  # fmt: skip
+def test_what_acts_on_text_is_shown_instead(text, shown, on_a_page):
+    assert printable(text) == shown
+    assert html_text(text) == on_a_page
+    assert f'<td style="text-align:left">{on_a_page}</td>' in table(["name"], [[text]])
+
+
+def test_html_has_no_tags_of_a_name():
+    assert html_text("""<b>&"'""") == "&lt;b&gt;&amp;&quot;&#x27;"
+
+
+@given(st.text(st.characters()))
+def test_json_is_printable_ascii_and_says_the_same(text):
+    written = json_text({"name": text, text: [text]})
+    assert written.isascii() and written.isprintable()
+    assert json.loads(written) == {"name": text, text: [text]}
+
+
+@given(st.text(st.characters()))
+def test_html_is_printable(text):
+    assert html_text(text).isprintable()

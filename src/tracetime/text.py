@@ -111,12 +111,12 @@ def _picture(character: str) -> str:
     return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else _escaped(character)
 
 
-def html_text(value: str, *, lines: bool = False) -> str:
+def html_text(value: str) -> str:
     """Return a text as HTML, also for an attribute in quotes."""
     # Here, since html loads a table of 2,231 entities, which the command line does not need.
     from html import escape
 
-    return escape(visible(value, lines=lines))
+    return escape(visible(value))
 
 
 def json_text(facts: Any, *, indent: int | None = None) -> str:

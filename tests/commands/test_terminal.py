@@ -6,21 +6,28 @@ On a pseudo-terminal, for every command, stdout and stderr.
 from __future__ import annotations
 
 import ast
+import csv
 import errno
 import io
+import json
 import os
 import pty
 import re
 import subprocess
+import zipfile
 from importlib import import_module
 from pathlib import Path
 
 import click
 import pytest
 from building import event, packet, pb, snapshot, trace, varint
+from captures import Capture
 from hypothesis import given
 from hypothesis import strategies as st
+from journals import entry
 from recorded import EXTENSION, EXTENSION_FIELD
+from span_files import jaeger, jaeger_process, jaeger_span, otlp, resource_spans, span
+from xdf_files import XdfFile
 
 from tracetime import commands
 from tracetime.commands import SUBCOMMANDS, run
@@ -31,11 +38,18 @@ pytest_plugins = ["cli"]
 
 MONOTONIC, BOOTTIME = 3, 6
 GLOBAL = 0x8A01B2C3
-HOSTILE = 'x"\x1b]0;title\x07\x1b[2J\x1b[8m\u202e\x9b31m\x85\u2028\nINJECTED\rINJECTED'
-"""A title, a bell, a cleared screen, hidden and turned text, a C1 control, lines of its own."""
+HOSTILE = (
+    'x"\x1b]0;title\x07\x1b[2J\x1b[8m\u202e\u2066\u200b\ufeff\x9b31m\x7f\x85\u2028\u2029'
+    "\nINJECTED\rINJECTED"
+)
+"""A title, a bell, a cleared screen, hidden and turned text, nothing that is seen, controls of C1,
+DEL, lines of its own."""
 
 NAME = HOSTILE.replace("/", "")
-ACTS = re.compile("[\x07\x08\x85\x9b\u202e\u2028]|\x1b\\]|\x1b\\[2J|\x1b\\[8m|(?m:^INJECTED)|\rINJ")
+ACTS = re.compile(
+    "[\x07\x08\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+    "|\x1b\\]|\x1b\\[2J|\x1b\\[8m|(?m:^INJECTED)|\rINJ"
+)
 
 
 def acts(text):
@@ -65,8 +79,13 @@ def named_clock_trace():
 CUT_OFF = named_clock_trace()[:-3]
 
 
+TABLE = f"{NAME}.csv"
+COLUMN = HOSTILE.replace('"', "'").partition("\n")[0]
+
+
 @pytest.fixture
-def path(write):
+def path(write, tmp_path):
+    (tmp_path / TABLE).write_text(f'"{COLUMN}",name\n1000,"{COLUMN}"\n', newline="")
     return write(named_clock_trace(), f"{NAME}.pftrace")
 
 
@@ -113,6 +132,12 @@ READING = [
     (("convert", "{}", "-o", f"{NAME}.csv", "--with-names"), 0),
     (("convert", "{}", "-o", "o.csv", "--json"), 0),
     (("convert", "{}", "-o", f"{NAME}/o.csv"), 2),
+    (("convert", "{}", "-o", "-", "--format", "csv", "--with-names"), 0),
+    (("convert", "{}", "-o", "-", "--format", "csv", "--slices"), 0),
+    (("convert", TABLE, "-o", "-", "--format", "csv", "--map", f"{COLUMN}:MONOTONIC", "--graph", "{}"), 0),
+    (("convert", TABLE, "-o", "-", "--format", "csv", "--map", f"no{NAME}:{HOSTILE}", "--graph", "{}"), 2),
+    (("bake", "{}", "-o", "-"), 2),
+    (("report", "{}", "-o", "-"), 0),
     (("clocks", "{}"), 0),
     (("clocks", "{}", "--dot"), 0),
     (("clocks", "{}", "--json"), 0),
@@ -165,6 +190,130 @@ def test_no_name_acts_on_a_terminal(terminal, path, command):
 
 def test_every_command_is_run_on_a_terminal():
     assert {words[0] for words, _ in READING} >= set(SUBCOMMANDS)
+
+
+LIVE = {"open", "record", "calibrate", "watch", "ping", "serve", "now"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        words
+        for words, _ in READING
+        if words[0] not in LIVE and "csv" not in words and words[0::3] != ("bake", "-")
+    ],
+    ids=lambda words: " ".join(words)[:40].encode("unicode_escape").decode(),
+)
+def test_nor_is_it_sent_through_a_pipe_to_a_terminal(capsys, monkeypatch, path, tmp_path, words):
+    monkeypatch.chdir(tmp_path)
+    run([word.format(path) if word == "{}" else word for word in words])
+    assert acts("".join(capsys.readouterr())) == []
+
+
+def hostile_archive():
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr(f"{NAME}1.pftrace", named_clock_trace())
+        archive.writestr(f"{NAME}2.pftrace", named_clock_trace())
+        archive.writestr(f"{NAME}.txt", "no trace")
+    return made.getvalue()
+
+
+def hostile_capture():
+    capture = Capture()
+    data = capture.section() + capture.interface(name=HOSTILE) + capture.packet(1_000_000)
+    return data + capture.interface(name=HOSTILE) + capture.packet(500, on=1)
+
+
+def hostile_streams():
+    file = XdfFile()
+    for number in (1, 2):
+        # XML holds fewer characters.
+        name = "".join(c for c in HOSTILE if c >= " " or c in "\r\n")
+        file.stream(number, name=name, hostname=f"{name}{number}")
+        file.samples(number, [1.0, None], [1, 2])
+    return file.content
+
+
+def hostile_process(n):
+    return jaeger_process(f"{HOSTILE}{n}", hostname=f"{HOSTILE}{n}")
+
+
+KINDS = {
+    "threads.json": lambda: json.dumps(
+        {"traceEvents": [
+            {"ph": "M", "pid": 1, "tid": 2, "name": what, "args": {"name": HOSTILE}}
+            for what in ("process_name", "thread_name")
+        ] + [{"ph": "X", "ts": 5, "dur": 3, "pid": 1, "tid": 2, "name": HOSTILE, "cat": HOSTILE,
+              "args": {HOSTILE: HOSTILE}}]}
+    ).encode(),
+    "otlp.json": lambda: otlp(*(
+        resource_spans([span(n, 10**18 + n, 10**18 + 1000 + n, name=HOSTILE)],
+                       host_name=f"{HOSTILE}{n}", service_name=f"{HOSTILE}{n}")
+        for n in (1, 2)
+    )),
+    "jaeger.json": lambda: jaeger(
+        ([jaeger_span(n, 10**15 + n, 50, process=f"p{n}", operationName=HOSTILE) for n in (1, 2)],
+         {f"p{n}": hostile_process(n) for n in (1, 2)})
+    ),
+    "archive.zip": hostile_archive,
+    "streams.xdf": hostile_streams,
+    "capture.pcapng": hostile_capture,
+    "journal.export": lambda: entry(
+        {"__REALTIME_TIMESTAMP": 10**15, "__MONOTONIC_TIMESTAMP": 10**6, "_BOOT_ID": "0" * 32,
+         "_HOSTNAME": HOSTILE, "SYSLOG_IDENTIFIER": HOSTILE, "MESSAGE": HOSTILE}, binary=True
+    ),
+    "events.csv": lambda: f'clock,ts,name\n"{COLUMN}",1000,"{COLUMN}"\n'.encode(),
+}  # fmt: skip
+"""A file of each kind that gives hostile names to what it holds."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_name_of_another_format_acts(capsys, monkeypatch, write, tmp_path, kind):
+    monkeypatch.chdir(tmp_path)
+    file = write(KINDS[kind](), kind)
+    for words in (
+        ["convert", file, "-o", "o.parquet"], ["convert", file, "-o", "s.csv", "--slices"],
+        ["clocks", file], ["clocks", file, "--json"], ["clocks", file, "--dot"],
+        ["at", file, "1s"], ["at", file, "1s", "--json"],
+        ["doctor", file, "-v"], ["doctor", file, "--json"],
+        ["report", file, "-o", "-"], ["bake", file, "-o", "b.pftrace"],
+        ["merge", file, file], ["split", file, "-o", "parts"],
+        ["sql", file, "from events", "--with-names"], ["sql", file, "from slices", "--json"],
+        ["sql", file, "from clocks"], ["sql", file, "from findings"], ["sql", file, "from no"],
+    ):  # fmt: skip
+        code = run(words)
+        out, err = capsys.readouterr()
+        assert acts(out + err) == [], words
+        if "--json" in words and code == 0:
+            assert out.isascii() and all(c.isprintable() or c == "\n" for c in out)
+
+
+def test_files_and_pipes_have_csv_exactly(spawn, path, tmp_path):
+    words = ("sql", path, "select distinct name from events where name <> ''", "--with-names")
+    with spawn(*words, "--format", "csv", stdout=subprocess.PIPE) as child:
+        piped = child.stdout.read()
+    assert run([*words, "-o", str(tmp_path / "names.csv")]) == 0
+    assert piped == (tmp_path / "names.csv").read_bytes()
+    assert list(csv.reader(io.StringIO(piped.decode(), newline="")))[1:] == [[HOSTILE]]
+
+
+def test_a_terminal_gets_each_row_of_csv_on_one_line(terminal, path):
+    words = ("convert", path, "-o", "-", "--format", "csv", "--with-names")
+    # Progress is drawn there, too.
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", terminal(*words, code=0))
+    header, *rows = (line for line in text.split("\n") if line.count(",") > 5)
+    assert len(rows) == 3
+    assert printable(HOSTILE.replace('"', '""')) in rows[0]
+    assert {len(row) for row in csv.reader([header, *rows])} == {header.count(",") + 1}
+
+
+def test_pages_show_controls_as_symbols(capsys, write):
+    assert run(["report", write(KINDS["otlp.json"](), "otlp.json"), "-o", "-"]) == 0
+    page = capsys.readouterr().out
+    assert "REALTIME of x&quot;␛]0;title␇" in page
+    assert r"\u202e\u2066\u200b\ufeff\x9b31m␡\x85\u2028\u2029␊INJECTED␍INJECTED1" in page
+    assert {c for c in page if not c.isprintable()} <= set("\n")
 
 
 def test_nor_at_the_prompt(terminal, path):

@@ -39,7 +39,7 @@ def tag(name: str, /, *parts: Any, **attributes: Any) -> Html:
         if value is None or value is False:
             continue
         attribute = key.rstrip("_").replace("_", "-")
-        text = html_text(str(value), lines=True)
+        text = value if isinstance(value, Html) else html_text(str(value))
         given.append(f" {attribute}" if value is True else f' {attribute}="{text}"')
     opened = f"<{name}{''.join(given)}>"
     return Html(opened if name in _VOID else f"{opened}{join(*parts)}</{name}>")

@@ -13,7 +13,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.reporting.facts import Facts
 from tracetime.reporting.lanes import Lane, Lanes, Mark, Zone, lanes
 from tracetime.reporting.markup import Html, tag
-from tracetime.text import count, duration, signed_duration
+from tracetime.text import count, duration, html_text, signed_duration
 
 _MOST_TICKS: Final = 6
 _MINUTES: Final = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200, 14400)
@@ -143,7 +143,7 @@ def _mark(facts: Facts, mark: Mark, *, is_first: bool) -> Html:
         href=f"#finding-{mark.numbers[0]}",
         class_=f"mark {mark.severity}",
         style=f"left:clamp(.7rem,{_share(mark.at)},100% - .7rem)",
-        title="\n".join((*titles, f"at {at}")),
+        title=Html("\n".join(map(html_text, (*titles, f"at {at}")))),
         aria_label=f"{'; '.join(titles)}; at {at}",
         tabindex=None if is_first else "-1",
     )
