@@ -52,7 +52,9 @@ class Merged(NamedTuple):
 
     @contextmanager
     def joined(self) -> Iterator[JoinedTraces]:
-        with JoinedTraces(self.paths, **self.options) as joined:
+        options = dict(self.options)
+        reading = {"domains": options.pop("domains", ())}
+        with JoinedTraces(self.paths, reading=reading, **options) as joined:
             yield joined
 
 

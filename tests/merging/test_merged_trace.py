@@ -30,6 +30,7 @@ from reading import opened
 
 import tracetime as tt
 from tracetime._kernels.perfetto.renumber import Renumberer
+from tracetime.clocks.domain import ClockDomain
 
 S = 1_000_000_000
 NUMBERS = {BOOTTIME: "BOOTTIME", MONOTONIC: "MONOTONIC", REALTIME: "REALTIME"}
@@ -350,6 +351,7 @@ def test_events_of_random_traces_are_where_the_joined_graph_has_them(tmp_path, s
         tmp_path,
         {"a": first, "b": second},
         sync=[f"a:{names[0]}=b:{names[1]}+1ms+-1us"],
+        domains=[ClockDomain(name) for name in names if name.startswith("TSC")],
     )
     with made.joined() as joined:
         expected = Counter(wanted(joined))

@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from decimal import Decimal
-from typing import Final
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import ceil, floor
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from tracetime.clocks.domain import MOST_DRIFT_PPM
 from tracetime.clocks.ids import ClockId
-from tracetime.clocks.snapshot import INT64_MAX, Snapshot
+from tracetime.clocks.instants import NS_OF_UNIT
+from tracetime.clocks.snapshot import INT64_MAX, Reading, Snapshot
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.graph import ClockGraph
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, file_named
 from tracetime.merging.ties import Tie
 
-_TIME: Final = r"\d{1,18}(?:\.\d{1,9})?\s*(?:ns|us|µs|ms|s|min|h)?"
+_UNITS: Final = NS_OF_UNIT | {"µs": NS_OF_UNIT["us"], "ticks": None}
+_TIME: Final = r"\d{1,18}(?:\.\d{1,9})?\s*(?:ns|us|µs|ms|s|min|h)"
+_TICKS: Final = r"\d{1,18}\s*ticks"
 _SYNC: Final = re.compile(
     rf"(?P<a>.+):(?P<x>[^:=]+)=(?P<b>.+):(?P<y>[^:=+-]+(?:@[^:=+-]+)?)"
-    rf"(?P<offset>[+-]{_TIME})?\s*\+-(?P<half>{_TIME})",
+    rf"(?P<offset>[+-](?:{_TIME}|{_TICKS}))?\s*\+-(?P<half>{_TIME})",
 )
-_UNITS: Final = {
-    "": 1,
-    "ns": 1,
-    "us": 10**3,
-    "µs": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "min": 60 * 10**9,
-    "h": 3600 * 10**9,
-}
-_NUMBER: Final = re.compile(r"([+-]?)([0-9.]+)\s*([a-zµ]*)")
+_NUMBER: Final = re.compile(r"([+-]?[0-9.]+)\s*([a-zµ]*)")
 
 _POINTS: Final = 1025
 """Snapshots over the time of both files, so that bars hardly grow between them."""
@@ -46,7 +41,54 @@ def half_width_ns(text: str) -> int:
     """
     if re.fullmatch(_TIME, text.strip()) is None:
         raise UsageError(f"{text!r} is no half-width: write a time with its unit, such as 20ms")
-    return _ns(text)
+    return ceil(Offset.of(text).ns(Fraction(1)))
+
+
+class Offset(NamedTuple):
+    """How much more a clock reads than another.
+
+    Attributes:
+        number: of units.
+        unit_ns: how long one lasts; None for ticks, by which the reading of the first grows.
+    """
+
+    number: Fraction
+    unit_ns: int | None
+
+    @classmethod
+    def of(cls, text: str) -> Offset:
+        """One as options have it: `+250ms`, `-100ticks`."""
+        match = _NUMBER.fullmatch(text.strip())
+        assert match is not None
+        return cls(Fraction(match[1]), _UNITS[match[2]])
+
+    def ns(self, tick_ns: Fraction) -> Fraction:
+        """How long it lasts where a tick lasts so long."""
+        return self.number * (tick_ns if self.unit_ns is None else self.unit_ns)
+
+
+class _Scale(NamedTuple):
+    """How a clock counts.
+
+    Attributes:
+        tick_ns: how much later it is, nominally, when its reading is one more; None where nothing
+            says.
+        unit_ns, incremental: as of `Reading`.
+    """
+
+    tick_ns: Fraction | None
+    unit_ns: int = 1
+    incremental: bool = False
+
+    @classmethod
+    def of(cls, graph: ClockGraph, clock: ClockId) -> _Scale:
+        """That of a clock of a graph."""
+        rate = graph.domain(clock).ns_per_tick
+        for info in graph.clocks():
+            if info.clock == clock:
+                tick_ns = None if rate is None else rate * info.unit_ns
+                return cls(tick_ns, info.unit_ns, info.incremental)
+        return cls(rate)
 
 
 def add_sync(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots, text: str) -> Tie:
@@ -54,22 +96,25 @@ def add_sync(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots, text:
 
     Args:
         text: `a:X=b:Y+OFFSET+-HALF`: when clock Y of file b reads t, clock X of file a reads
-            t + OFFSET, give or take HALF.
+            t + OFFSET, give or take HALF. OFFSET is a time, or a number of X's ticks.
 
     Raises:
-        UsageError: it is not of this form; no such file or clock; a time out of int64.
+        UsageError: it is not of this form; no such file or clock; a clock whose rate is unknown;
+            a time out of int64.
     """
     match = _SYNC.fullmatch(text.strip())
     if match is None:
         raise UsageError(
-            f"{text!r} is no offset: write A:CLOCK=B:CLOCK+OFFSET+-HALF, such as "
-            "a.pftrace:BOOTTIME=b.pftrace:BOOTTIME+250ms+-1ms (when B's clock reads t, A's reads "
-            "t + 250 ms, give or take 1 ms)"
+            f"{text!r} is no offset: write A:CLOCK=B:CLOCK+OFFSET+-HALF, both with their unit, "
+            "such as a.pftrace:BOOTTIME=b.pftrace:BOOTTIME+250ms+-1ms (when B's clock reads t, A's "
+            "reads t + 250 ms, give or take 1 ms); for clocks that count ticks OFFSET may be in "
+            "ticks of A's: +5000ticks"
         )
     one, other = file_named(files, match["a"]), file_named(files, match["b"])
-    offset, half = _ns(match["offset"] or "0"), _ns(match["half"])
     x, y = (file.trace.clocks.clock(match[key]) for file, key in ((one, "x"), (other, "y")))
-    return add_offset(graph, boots, (one, x), (other, y), offset, half, f"the given offset {text}")
+    offset, half_ns = Offset.of(match["offset"] or "0ns"), half_width_ns(match["half"])
+    said = f"the given offset {text}"
+    return add_offset(graph, boots, (one, x), (other, y), offset, half_ns, said)
 
 
 def add_offset(
@@ -77,39 +122,95 @@ def add_offset(
     boots: Boots,
     ahead: tuple[MergedFile, ClockId],
     behind: tuple[MergedFile, ClockId],
-    offset: int,
-    half: int,
+    offset: Offset,
+    half_ns: int,
     said: str,
 ) -> Tie:
-    """Tie two clocks over the time of both files: `ahead` reads `offset` ns more than `behind`.
+    """Tie two clocks over the time of both files: `ahead` reads `offset` more than `behind`.
+
+    What either counts is taken as time by its nominal rate.
 
     Raises:
-        UsageError: a file has no such clock; the clocks are one; a time out of int64.
+        UsageError: a file has no such clock; the clocks are one; a clock whose rate is unknown; a
+            time out of int64.
     """
     (one, x), (other, y) = ahead, behind
     _check_clock(one, x)
     _check_clock(other, y)
     if one is other:
         raise UsageError(f"{said!r} ties {one.name} to itself: name two files")
-    at = _instants(one, other, x, y, offset)
-    if max(abs(int(at[0])), abs(int(at[-1]))) + abs(offset) + half > INT64_MAX:
-        raise UsageError(f"{said!r} leaves the range of 64 bits")
     here, there = boots.clock(one.number, x), boots.clock(other.number, y)
     if here == there:
         raise UsageError(f"{said!r}: the files prove that these are one clock; see --different")
+    ours, theirs = _Scale.of(graph, here), _Scale.of(graph, there)
+    here_ns, there_ns = _tick_ns((one, x, ours), (other, y, theirs), offset, said)
+    offset_ns = offset.ns(here_ns)
+    # When both are, by their own time, ns of `there`.
+    ends = [Fraction(value, theirs.unit_ns) * there_ns for value in span_on(other, y)]
+    ends += (Fraction(value, ours.unit_ns) * here_ns - offset_ns for value in span_on(one, x))
+    at = [*_between(floor(min(ends) / there_ns), ceil(max(ends) / there_ns))]
+    exact = [(value * there_ns + offset_ns) / here_ns for value in at]
+    reads = [round(value) for value in exact]
+    rounded = max(abs(a - b) for a, b in zip(exact, reads, strict=True)) * here_ns
+    half_ns += ceil(rounded)
+    for values, scale in ((at, theirs), (reads, ours)):
+        if max(abs(values[0]), abs(values[-1])) * scale.unit_ns + half_ns > INT64_MAX:
+            raise UsageError(f"{said!r} leaves the range of 64 bits")
+    readings = {
+        there: Reading(at, theirs.unit_ns, theirs.incremental),
+        here: Reading(reads, ours.unit_ns, ours.incremental),
+    }
     first = graph._parts.state.version[0]
-    graph.add_snapshot(
-        Snapshot({there: at, here: at + offset}, reference=there, half_width_ns={here: half})
-    )
+    graph.add_snapshot(Snapshot(readings, reference=there, half_width_ns={here: half_ns}))
     snapshots = range(first, graph._parts.state.version[0])
     return Tie(one.number, other.number, "sync", 1, said, snapshots=snapshots)
 
 
-def _ns(text: str) -> int:
-    match = _NUMBER.fullmatch(text.strip())
-    assert match is not None
-    sign = -1 if match[1] == "-" else 1
-    return sign * int(Decimal(match[2]) * _UNITS[match[3]])
+def _tick_ns(
+    ahead: tuple[MergedFile, ClockId, _Scale],
+    behind: tuple[MergedFile, ClockId, _Scale],
+    offset: Offset,
+    said: str,
+) -> tuple[Fraction, Fraction]:
+    """How long a tick of each clock lasts; of two that count alike, that matters to a time alone.
+
+    Raises:
+        UsageError: nothing says how long one lasts, or snapshots contradict what does.
+    """
+    (_, _, ours), (_, _, theirs) = ahead, behind
+    alike = ours.tick_ns == theirs.tick_ns
+    if alike and (offset.unit_ns is None or not offset.number):
+        return (ours.tick_ns or Fraction(1),) * 2
+    for file, clock, scale in (ahead, behind):
+        seen_ns = None if scale.tick_ns is None else _seen_tick_ns(file, clock, scale)
+        if scale.tick_ns is not None and _is_about(seen_ns, scale.tick_ns):
+            continue
+        why = "nothing says how long one lasts"
+        if seen_ns is not None:
+            why = f"one lasts {seen_ns:.6g} ns by the snapshots of {file.name}"
+        raise UsageError(
+            f"{said!r}: {clock} of {file.name} counts ticks, and {why}: give its rate, such as "
+            f"--clock-rate {clock}=2.4GHz" + (", or the offset in ticks" if alike else "")
+        )
+    assert ours.tick_ns is not None
+    assert theirs.tick_ns is not None
+    return ours.tick_ns, theirs.tick_ns
+
+
+def _seen_tick_ns(file: MergedFile, clock: ClockId, scale: _Scale) -> float | None:
+    """How long a tick lasts by what the trace clock read along with it; None without that."""
+    if clock == file.home or file.trace.clocks.domain(file.home).ns_per_tick != 1:
+        return None
+    _, ours, home = file.trace.clocks._parts.shared(clock, file.home)
+    ticks = np.diff(ours) / scale.unit_ns
+    moved = ticks > 0
+    # The one in the middle: either clock may have been set.
+    return float(np.median(np.diff(home)[moved] / ticks[moved])) if moved.any() else None
+
+
+def _is_about(seen_ns: float | None, tick_ns: Fraction) -> bool:
+    """Whether a clock within the limits may count ticks of a length that are seen so long."""
+    return seen_ns is None or abs(seen_ns / float(tick_ns) - 1) <= MOST_DRIFT_PPM / 1e6
 
 
 def _check_clock(file: MergedFile, clock: ClockId) -> None:
@@ -118,21 +219,19 @@ def _check_clock(file: MergedFile, clock: ClockId) -> None:
         raise UsageError(f"{file.name} has no clock {clock}: it has {', '.join(map(str, known))}")
 
 
-def _instants(
-    one: MergedFile, other: MergedFile, x: ClockId, y: ClockId, offset: int
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Times of y over the time of both files."""
-    spans = [*span_on(other, y), *(time - offset for time in span_on(one, x))]
-    low, high = min(spans), max(spans)
-    if not -INT64_MAX <= low <= high <= INT64_MAX:
-        raise UsageError(f"an offset of {offset} ns leaves the range of 64 bits")
-    return instants_between(low, high)
+def _between(low: int, high: int) -> Iterator[int]:
+    """Whole numbers from the one to the other, evenly, so many that bars hardly grow between."""
+    before = None
+    for step in range(_POINTS):
+        at = low + step * (high - low) // (_POINTS - 1)
+        if at != before:
+            yield at
+        before = at
 
 
 def instants_between(low: int, high: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Times from the one to the other, evenly, so many that bars hardly grow between them."""
-    steps = np.arange(_POINTS, dtype=object) * (high - low) // (_POINTS - 1)
-    return np.array(sorted({low + int(step) for step in steps}), dtype=np.int64)
+    return np.array([*_between(low, high)], dtype=np.int64)
 
 
 def span_on(file: MergedFile, clock: ClockId) -> list[int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
 from tracetime.graph.graph import ClockGraph
 from tracetime.merging.boots import Boots
-from tracetime.merging.constant_offsets import add_offset
+from tracetime.merging.constant_offsets import Offset, add_offset
 from tracetime.merging.files import MergedFile
 from tracetime.merging.manifest_reading import Manifest, TraceTime
 from tracetime.merging.ties import Tie
@@ -78,7 +79,8 @@ def _offsets(
             f"the manifest's offset of {override.offset_ns} ns between {names[0]} and {names[1]}, "
             "which is taken as exact: the manifest gives no bar"
         )
-        yield add_offset(graph, boots, (target, here), (source, there), override.offset_ns, 0, said)
+        offset = Offset(Fraction(override.offset_ns), 1)
+        yield add_offset(graph, boots, (target, here), (source, there), offset, 0, said)
 
 
 def reference_of(files: Sequence[MergedFile]) -> Reference:

@@ -47,7 +47,8 @@ def merge(  # noqa: PLR0913  the options of the command
             the trace time of a manifest; or of a zip archive (.zip) of the inputs, byte for byte,
             with a perfetto_manifest that has a constant offset for each; None to write nothing.
         sync: offsets that are known, each `A:CLOCK=B:CLOCK+OFFSET+-HALF`: when CLOCK of file B
-            reads t, that of file A reads t + OFFSET, give or take HALF.
+            reads t, that of file A reads t + OFFSET, give or take HALF. Both have a unit, such as
+            `20ms`; OFFSET may be in `ticks` of A's clock.
         match: which events are messages between files, each `send=EVENT recv=EVENT key=ARG,ARG`.
         together: which slices no file leaves before all have entered them, each
             `name=SLICE key=ARG,ARG`. The collectives of PyTorch are found without it.
