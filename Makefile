@@ -4,6 +4,8 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 FUZZ_SECONDS ?= 60
+DEEP_SECONDS ?= 600
+DEEP_SEED ?=
 BENCH_ARGS ?=
 MUTANTS ?= 200
 MUTANTS_ARGS ?=
@@ -22,11 +24,11 @@ KERNELS := $(wildcard $(addprefix src/tracetime/_kernels/*/*.,pyx pxd))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help install demo test lint docs bench accuracy soundness coverage mutants fuzz asan wheel clean
+.PHONY: help install demo test test-deep lint docs bench accuracy soundness coverage mutants fuzz asan wheel clean
 
 help: ## this list
 	@echo 'make TARGET [PYTHON=$(PYTHON)] [PYTEST_ARGS=] [BENCH_ARGS=] [FUZZ_SECONDS=$(FUZZ_SECONDS)]'
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile
 
 install: $(VENV)/.installed ## tracetime, editable, in .venv
 
@@ -53,6 +55,11 @@ show = @printf '\n$$ %s\n' '$(1)'; PATH="$(CURDIR)/$(BIN):$$PATH" $(1)
 test: $(VENV)/.installed-test $(VENV)/.installed-docs ## run every test (PYTEST_ARGS goes to pytest)
 	@tools/system-packages
 	@$(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
+
+test-deep: $(VENV)/.installed-test ## draw new examples, from random seeds, for DEEP_SECONDS
+	@tools/system-packages
+	@$(BIN)/python -m tools.deep_search --seconds $(DEEP_SECONDS) \
+	$(if $(DEEP_SEED),--seed $(DEEP_SEED)) -- $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff, mypy, stubtest of the kernels, import-linter
 	@$(BIN)/ruff check .

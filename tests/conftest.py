@@ -1,17 +1,33 @@
-"""What all tests share: where machines must have everything, a skip is a failure."""
+"""What all tests share: the same examples; where machines must have everything, no skip."""
 
 import os
 import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tracetime.graph.tube.pairs import Pairs
 
-if os.environ.get("TRACETIME_REQUIRE_ALL") == "1":
-    # A commit passes or fails, each time: new examples are drawn wherever else tests are run.
-    settings.load_profile("ci")
+# A test passes or fails, each time and on each machine: the examples are the same everywhere, however
+# slow it is. Hypothesis also draws constants of the modules that happen to be loaded: not here. A deep
+# search (tools/deep_search.py) draws others, from its seed.
+_OF_TIME_OR_SCOPE = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile(
+    "same",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=_OF_TIME_OR_SCOPE,
+)
+settings.register_profile("deep", settings.get_profile("same"), derandomize=False)
+if "TRACETIME_SEED" in os.environ:
+    settings.load_profile("deep")
+else:
+    settings.load_profile("same")
+    providers._get_local_constants = lambda: providers.Constants()
 
 # Programs that tests start find the helpers, too.
 os.environ["PYTHONPATH"] = os.pathsep.join(

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from places import ROOT
 from samples import CLOCK_SYNC
@@ -18,7 +18,6 @@ from tracetime.int_arrays import is_any_of
 DTYPES = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 100), st.booleans()), max_size=40),
     st.sampled_from(DTYPES),
@@ -39,7 +38,6 @@ def test_arrays_go_to_arrow_and_back(rows, dtype, cut):
     assert gone is None or gone.tolist() == missing[cut:].tolist()
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(max_size=9), max_size=9))
 def test_strings_go_to_arrow(texts):
     made = texts_of(texts)

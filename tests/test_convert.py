@@ -235,7 +235,7 @@ def test_the_summary_tells_what_was_found(path, tmp_path):
 
 
 @given(traces())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_summary_adds_up_on_any_trace(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("convert")
     path, out = folder / "t.pftrace", folder / "t.arrow"

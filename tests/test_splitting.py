@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from building import BOOTTIME, event, snapshot, trace
 from corpus import DATA, NO_DATA
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated import Machine, usual_clocks
 
@@ -53,7 +53,7 @@ def parts_of(folder, data):
         max_size=12,
     )
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 def test_own_recordings_come_apart(tmp_path_factory, recordings):
     folder = tmp_path_factory.mktemp("split")
     joined = [

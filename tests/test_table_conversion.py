@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from graphs import graph_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tracetime as tt
@@ -57,7 +57,6 @@ def worlds(draw):
     return graph, draw(st.sampled_from(CLOCKS)), draw(st.sampled_from(known)), times
 
 
-@settings(deadline=None)
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
 @given(worlds())
 def test_any_table_converts_as_the_graph_does(make, world):

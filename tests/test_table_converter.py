@@ -31,7 +31,7 @@ def table_of(times):
 COLUMNS = {"ts": "com.example.gpu"}
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     times=st.lists(st.integers(0, 4 * S) | st.none(), min_size=20, max_size=60),
     step=st.sampled_from([1, 64, 1000, 1_000_000]),

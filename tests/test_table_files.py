@@ -83,7 +83,7 @@ def test_the_help_and_the_page_of_convert_name_every_ending(ending):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @given(st.lists(st.lists(rows, max_size=20), max_size=4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_what_is_written_is_read_back(tmp_path_factory, ending, parts):
     path = tmp_path_factory.mktemp("tables") / f"t{ending}"
     write(path, [batch(part) for part in parts])

@@ -29,7 +29,7 @@ def level_readings(draw, width=1000):
     return {REFERENCE: at, CLOCK: readings[0], THIRD: readings[1]}
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(level_readings(), st.data())
 def test_floor_is_within_the_bars_of_a_clock_with_a_constant_offset(made, data):
     graph = ClockGraph()
@@ -117,7 +117,7 @@ def traces(draw):
     return trace(*(packet for _, packet in packets), event(11 * S, BOOTTIME))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(made=traces())
 def test_what_is_said_of_floor_without_a_second_reading_holds_of_every_event(
     tmp_path_factory, made

@@ -132,7 +132,7 @@ def test_no_such_policy_or_bars():
             made.events("tube", bars="wide")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_on_any_trace_the_rows_are_floors_and_the_bounds_hold_the_estimate(seed):
     with opened(nasty_trace(random.Random(seed)), partial=True) as made:

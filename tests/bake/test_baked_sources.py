@@ -185,7 +185,7 @@ def checksum_of(data: bytes) -> int:
     return (h ^ h >> 8 ^ h >> 16 ^ h >> 24) & 0xFF
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(traces())
 def test_the_source_of_any_trace_is_that_trace(data):
     try:

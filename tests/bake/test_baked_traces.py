@@ -408,7 +408,7 @@ def test_slices_are_the_same(path, tmp_path):
     assert got.select(same).equals(wanted.select(same))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(traces())
 def test_any_trace_is_baked_as_floor_places_it(data):
     try:

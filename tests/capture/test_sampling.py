@@ -6,7 +6,7 @@ import threading
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from platforms import LINUX
 
@@ -49,7 +49,6 @@ def true_ns(at_ns, fake):
     return (at_ns - fake.offset_ns) / (1 + Fraction(fake.rate_ppb, 10**9))
 
 
-@settings(deadline=None)
 @given(delays, rates, rates, rates, steps, steps, st.integers(1, 4), st.integers(0, 10**15))
 def test_half_widths_hold_the_truth_under_any_delays(
     delays_ns, raw_ppb, mono_ppb, wall_ppb, raw_step, mono_step, tries, start_ns
@@ -67,7 +66,6 @@ def test_half_widths_hold_the_truth_under_any_delays(
             assert off_by_ns(sample, fake, raw) <= half_ns
 
 
-@settings(deadline=None)
 @given(
     delays,
     rates,
@@ -145,7 +143,6 @@ def test_of_some_brackets_the_narrowest_is_kept_unless_it_is_far_away():
     assert sample.snapshot.half_width_ns[MONOTONIC][0] == 50 + 1 + 2 + 1 + 1
 
 
-@settings(deadline=None)
 @given(delays, rates, rates, rates, steps, st.integers(1, 4))
 def test_one_deviation_holds_for_the_whole_group(
     delays_ns, raw_ppb, mono_ppb, tsc_ppb, step, tries
@@ -290,7 +287,6 @@ def test_a_reference_reads_ns_by_itself():
         Sampler(["com.example.other"], sources=sources)
 
 
-@settings(deadline=None)
 @given(
     rates,
     rates,
@@ -331,7 +327,6 @@ def test_the_bar_of_a_prediction_grows_until_the_next_calibration():
     assert width(sampler.sample(), time.now_ns) < widths[1]
 
 
-@settings(deadline=None)
 @given(st.integers(-(2**22), 2**22), st.integers(0, 10**9))
 def test_raw_ticks_near_a_sample_become_its_ns(ahead, offset_ns):
     gpu = FakeClock(GPU, offset_ns, 0, Fraction(625, 12), valid_bits=24)

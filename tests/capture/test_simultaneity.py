@@ -39,7 +39,7 @@ def snapshots_of(path: Path) -> list[dict[ClockId, tuple[int, int, int]]]:
     ]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     delays,
     rates,

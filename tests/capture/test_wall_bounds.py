@@ -67,7 +67,7 @@ def check_bounds(seed, upset, reference):
     return found
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.booleans(), st.sampled_from([RAW, REALTIME, BOOTTIME]))
 def test_a_bound_holds_utc(seed, upset, reference):
     check_bounds(seed, upset, reference)

@@ -35,7 +35,7 @@ def test_a_healthy_trace_has_no_findings():
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_is_the_one_primary_finding(name):
-    @settings(max_examples=6, deadline=None)
+    @settings(max_examples=6)
     @given(st.integers(0, 2**32))
     def check(seed):
         model = Model()

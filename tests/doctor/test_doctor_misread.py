@@ -24,7 +24,7 @@ SIZES = st.integers(S // 200, 100 * S).flatmap(lambda size: st.sampled_from([siz
 
 
 @pytest.mark.parametrize("clock", Model().reads)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(k=st.integers(0, Model().n - 1), size=SIZES)
 def test_one_wrong_reading_is_one_finding_about_its_clock(clock, k, size):
     model = Model()
@@ -123,7 +123,7 @@ def test_the_title_gives_a_jump_by_what_was_read(size):
     assert found.worst_ns >= abs(size)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     who=st.lists(st.booleans(), min_size=20, max_size=60),
     apart=st.sampled_from([20_000_000, -20_000_000, 50 * S, -4000 * S]),

@@ -142,7 +142,7 @@ values = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.data())
 def test_any_graph_converts_as_the_twin(data):
     graph, twin = ClockGraph("BOOTTIME"), TwinGraph(Key(6))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seeds import seeds
 
 from tracetime import ClockId
 from tracetime.clocks.families import steadiness
@@ -35,7 +36,7 @@ def ints(*values: int) -> np.ndarray:
 # Counters
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_the_nearest_of_some_values(seed: int) -> None:
     """Of two as near, the later one."""
     chance = Random(seed)
@@ -110,7 +111,7 @@ def test_spans_end_at_int64() -> None:
     assert [side.tolist() for side in places] == [[7, 7, 7], [False, True, False]]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30))
 def test_what_a_folded_value_can_have_been(seed: int) -> None:
     """The first and last within its span; where it is in none, next to the nearer end."""
     chance = Random(seed)
@@ -279,7 +280,7 @@ def test_what_is_left_scatters_over_a_tick_of_ten(
 # Pictures
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_points_within_zones(seed: int) -> None:
     chance = Random(seed)
     froms = [int(chance.random() * 30) for _ in range(seed % 5)]
@@ -343,7 +344,7 @@ def test_outlines_of_a_band_with_gaps() -> None:
 # Lists
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_clocks_that_no_way_leads_round_over(seed: int) -> None:
     chance = Random(seed)
     clocks = [ClockId(200 + k) for k in range(3 + seed % 6)]
@@ -366,7 +367,7 @@ def test_clocks_that_no_way_leads_round_over(seed: int) -> None:
     assert listed.loopless(messages) == found
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30))
 def test_clocks_are_compared_with_the_steadiest_of_their_lists(seed: int) -> None:
     """The trace clock first; clocks of CPU time are compared with none."""
     chance = Random(seed)

@@ -94,7 +94,7 @@ DELAYS = st.tuples(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     DELAYS,
     DELAYS,
@@ -381,7 +381,7 @@ def test_where_no_bound_makes_sense_there_is_no_bar_and_an_error():
         assert (found.severity, found.events) == ("error", 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.lists(

@@ -114,7 +114,7 @@ def run_console(block, directory):
 
 
 def make_targets():
-    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
 
 
 def _shell(command, directory):

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from platforms import LINUX
 
@@ -66,7 +66,6 @@ def port_of(source: bytes) -> int:
 
 
 @LINUX
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.binary(max_size=3 * MOST), min_size=1, max_size=5))
 def test_what_comes_in_is_what_python_receives(ends: Ends, sent: list[bytes]) -> None:
     for data in sent:

@@ -178,7 +178,7 @@ class History:
 
 
 @pytest.mark.parametrize("sparse", [True, False], ids=["chains", "meshes"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.randoms(use_true_random=False), st.integers(2, 14), st.sampled_from([0, 0.02, 0.15]))
 def test_paths_are_those_of_the_search(sparse, rng, n_clocks, backwards):
     both = Both()
@@ -194,7 +194,7 @@ def test_paths_are_those_of_the_search(sparse, rng, n_clocks, backwards):
     both.check_all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.randoms(use_true_random=False), st.integers(3, 12))
 def test_a_router_asked_after_every_snapshot(rng, n_clocks):
     """No batch of changes hides another: every single one is taken in on its own."""

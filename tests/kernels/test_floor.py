@@ -126,7 +126,7 @@ def near(rng: np.random.Generator, readings: np.ndarray, order: str, n: int) -> 
 
 @pytest.mark.parametrize("order", ["sorted", "runs", "random", "backwards"])
 @pytest.mark.parametrize("shape", ["even", "clustered", "equal", "ends", "huge", "one far"])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     st.integers(0, 2**32),
     st.sampled_from([1, 2, 3, 7, 100, 1500]),

@@ -76,7 +76,7 @@ def test_a_packet_that_is_malformed_keeps_its_bytes():
     assert buffer.take() == b"\x0a\x08" + b"\x50\x07" + b"\x08\x05\x40\x07\x0f\xff"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=200), st.integers(1, 50), st.data())
 def test_foreign_bytes_do_no_harm(noise, piece, data):
     whole = part(20).SerializeToString()

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from platforms import LINUX
 from twin import sampling as twin
@@ -33,7 +33,6 @@ def sweeps(draw, group=False):
     return m, tries, taken, drift, extra
 
 
-@settings(deadline=None)
 @given(sweeps())
 def test_brackets_are_those_of_the_twin(given_sweeps):
     m, tries, taken, drift, extra = given_sweeps
@@ -46,7 +45,6 @@ def test_brackets_are_those_of_the_twin(given_sweeps):
     )
 
 
-@settings(deadline=None)
 @given(sweeps(group=True))
 def test_the_group_is_that_of_the_twin(given_sweeps):
     m, tries, taken, drift, extra = given_sweeps

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from merge_worlds import kineto_of_one_rank
+from seeds import seeds
 
 import tracetime as tt
 from tools.make_ranks import make_ranks
@@ -35,7 +36,7 @@ def pairs(one, other, ours, theirs):
     return ours[found.ours], theirs[found.theirs]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_a_file_that_begins_later(seed):
     random, ends, kinds = job(seed)
     ours, theirs = np.arange(200), np.arange(30, 180)
@@ -45,7 +46,7 @@ def test_a_file_that_begins_later(seed):
     assert here.tolist() == there.tolist() == theirs.tolist()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 @pytest.mark.parametrize("lost", [20, 60, 150])
 def test_what_follows_a_lost_collective_is_not_taken_for_a_step(seed, lost):
     random, ends, kinds = job(seed, kinds=1)
@@ -58,7 +59,7 @@ def test_what_follows_a_lost_collective_is_not_taken_for_a_step(seed, lost):
     assert here[0] < 5 < 195 < here[-1]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 @pytest.mark.parametrize("by_ns", [-80 * MS, -400 * US, 400 * US, 3 * S])
 def test_a_clock_that_is_set(seed, by_ns):
     random, ends, kinds = job(seed)
@@ -71,7 +72,7 @@ def test_a_clock_that_is_set(seed, by_ns):
 
 
 @pytest.mark.parametrize("n", [LEAST, 40])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_files_of_different_times_are_not_aligned(n, seed):
     """Long steps of nearly one length: any of them look like any others, but for some ms."""
     random = np.random.default_rng(seed)
@@ -98,7 +99,7 @@ def ranks_of(folder, seed, resets):
 
 
 @pytest.mark.parametrize("resets", [0, 1])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_the_truth_of_ranks_is_inside_also_beside_a_reset(tmp_path, seed, resets):
     ranks = ranks_of(tmp_path, seed, resets)
     with JoinedTraces([rank.path for rank in ranks]) as joined:
@@ -120,7 +121,7 @@ def test_the_truth_of_ranks_is_inside_also_beside_a_reset(tmp_path, seed, resets
             assert np.median(error) <= 100 * US
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_a_reset_is_told_of_the_file_whose_clock_it_was(tmp_path, seed, tracetime):
     ranks = ranks_of(tmp_path, seed, 1)
     paths = [rank.path for rank in ranks]

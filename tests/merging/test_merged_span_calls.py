@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from seeds import seeds
 from span_files import (
     BEGIN_NS,
     as_jaeger,
@@ -43,7 +44,7 @@ def begins_of(group, world):
 
 
 @pytest.mark.parametrize("late", [0, 500_000])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_bars_are_those_of_one_file_with_all_spans_and_hold_the_truth(tmp_path, seed, late):
     world = simulated_world(seed, hosts=3, calls=60, late_ns=late)
     paths = written(tmp_path, [otlp(group) for group in world.groups])

@@ -11,6 +11,7 @@ import pytest
 from corpus import DATA, NO_DATA
 from merge_worlds import BOOTS, kineto_ranks, talk, trace_of
 from scp import DESTINATION, MATCHES, SOURCE, expected, packets
+from seeds import seeds
 
 import tracetime as tt
 from tracetime.merging.joined import JoinedTraces
@@ -29,7 +30,7 @@ def truth_inside(joined, number, world, times):
     return bounds, truth, (bounds.earliest <= truth) & (truth <= bounds.latest)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_ranks_are_tied_by_their_collectives(tmp_path, seed):
     world = kineto_ranks(tmp_path, seed)
     with JoinedTraces(world.paths) as joined:

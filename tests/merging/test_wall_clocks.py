@@ -154,7 +154,7 @@ def test_a_time_service_that_contradicts_itself_ties_nothing(tmp_path, moved_ns,
     assert (why in file.looked_for) != fine
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.tuples(st.integers(0, 10**7), st.integers(0, 10**7)), st.sampled_from([0, 1]))
 def test_bars_hold_however_lopsided_a_bound_is(tmp_path_factory, bound, side):
     bounds = [(5_000, 5_000, "adjtimex")] * 2
@@ -165,7 +165,7 @@ def test_bars_hold_however_lopsided_a_bound_is(tmp_path_factory, bound, side):
     check_truth(paths, machines)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     errors_us=st.tuples(st.integers(50, 20_000), st.integers(50, 20_000)),
     sides=st.tuples(st.floats(-1, 1), st.floats(-1, 1)),

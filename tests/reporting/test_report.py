@@ -163,7 +163,7 @@ def test_a_snapshot_may_name_clock_0(tmp_path):
     assert "<title>0: 2 snapshots" in page
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text())
 def test_text_is_never_markup(text):
     assert set(re.findall("[<>]", join(text))) == set()

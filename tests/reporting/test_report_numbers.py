@@ -144,7 +144,7 @@ def rows_of(*batches, bins=50, least=None):
     return line.histogram([0], bins, least)[:2]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=60), max_size=5))
 def test_every_event_is_counted_once_wherever_it_is(groups):
     edges, rows = rows_of(*(batch(times, clock=k + 1) for k, times in enumerate(groups)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from building import BOOTTIME, MONOTONIC, event, snapshot, trace
 from faults import FAULTS, Model
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from reading import opened
 
@@ -144,7 +144,6 @@ def test_a_trace_of_nothing_but_one_snapshot_has_a_strip(tmp_path):
     assert 'class="axis"' not in page
 
 
-@settings(deadline=None)
 @given(st.integers(2, 10**17))
 def test_an_axis_has_three_to_seven_ticks(length_ns):
     step = _step(length_ns)

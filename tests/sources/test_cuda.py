@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from fake_driver import FakeDriver, library, opened, reason
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tracetime as tt
@@ -41,7 +41,6 @@ def driver(path):
     return made
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     step_ns=st.sampled_from([1, 32, 1_000, 1_024]),
     ppm=st.integers(-400, 400),

@@ -5,7 +5,7 @@ import time
 
 import pytest
 from fake_driver import FakeDriver, library, opened, reason
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from opencl_device import opencl_device  # noqa: F401
 
@@ -34,7 +34,6 @@ def driver(path):
 
 
 @pytest.mark.parametrize("method", ["timer", "command"])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     step_ns=st.sampled_from([1, 32, 1_000]),
     ppm=st.integers(-400, 400),

@@ -27,7 +27,7 @@ from fake_ptp4l import (
     answers,
     response,
 )
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tracetime.clocks.kernel_clock import KernelClock
@@ -183,7 +183,6 @@ def test_other_answers_are_refused(fake, reply, why):
         source(fake).ask(time.monotonic_ns)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from([TIME_STATUS, CURRENT, PARENT, PROPERTIES, PORT, DEFAULT]),
     st.binary(max_size=130),

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from platforms import LINUX
 
@@ -55,7 +55,6 @@ def test_a_clock_that_stands_still_has_no_step():
     assert common_step(np.zeros(10, dtype=np.int64)) is None
 
 
-@settings(deadline=None)
 @given(st.integers(5, 1000), st.integers(1, 9), st.integers(0, 10**6))
 def test_the_step_of_any_counter(step, numerator, seed):
     rng = np.random.default_rng(seed)
@@ -81,7 +80,6 @@ def test_the_fraction_behind_a_period(given_ns, exact):
     assert exact is None or found == exact
 
 
-@settings(deadline=None)
 @given(st.floats(2.0**-10, 2.0**30, width=32))
 def test_a_period_rounds_to_the_float_it_came_from(value):
     found = exact_period(value)
@@ -96,7 +94,6 @@ def test_a_period_that_is_none_is_an_error_of_the_machine(value):
         exact_period(value)
 
 
-@settings(deadline=None)
 @given(
     st.fractions(Fraction(1, 100), 100, max_denominator=10**6),
     st.fractions(0, 1, max_denominator=1000),
@@ -111,7 +108,6 @@ def test_the_simplest_fraction_is_inside_and_none_is_simpler(low, width):
         )
 
 
-@settings(deadline=None)
 @given(
     st.integers(8, 64),
     st.fractions(Fraction(1, 4), 100, max_denominator=12),
@@ -129,7 +125,6 @@ def test_wraps_are_undone_however_many(bits, rate, steps, start):
         assert follower.follow(ticks % (1 << bits), host_ns) == (ticks, 0)
 
 
-@settings(deadline=None)
 @given(st.integers(20, 64), st.integers(1, 1000), st.integers(1, 10**6))
 def test_going_back_is_no_wrap(bits, back, passed_ns):
     follower = Unwrapper(bits, Fraction(1000))

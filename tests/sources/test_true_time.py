@@ -95,7 +95,6 @@ def check_two_machines(seed, upset):
     return answers
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32), st.booleans())
 def test_of_two_calls_the_earlier_does_not_begin_after_the_later_ends(seed, upset):
     """On any two machines."""
@@ -128,7 +127,7 @@ def check_a_moment_ago(seed):
     return answers
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32))
 def test_what_clocks_read_a_moment_ago_is_bounded(seed):
     """Also where the machine was suspended since: then by nothing."""
@@ -158,7 +157,7 @@ def test_what_was_read_before_a_step_is_not_bounded(time_, set_ns):
         service.at(*read)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32))
 def test_after_a_wait_the_time_is_past(seed):
     world = World(seed)

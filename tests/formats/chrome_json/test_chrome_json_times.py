@@ -82,7 +82,7 @@ numbers = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(texts=st.lists(numbers, min_size=1, max_size=200))
 def test_times_equal_those_of_the_plain_twin(tmp_path_factory, texts):
     path = tmp_path_factory.mktemp("t") / "t.json"

@@ -23,6 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reading import opened, rows_of
 from recorded import EXTENSION, EXTENSION_FIELD, extensions_of, packets_of, split
+from seeds import seeds
 
 from tracetime import ClockDomain, ClockId, Snapshot
 from tracetime.clocks.kernel_clock import KernelClock
@@ -321,7 +322,7 @@ def test_any_bytes_are_accepted(content):
     assert all(half >= -1 for half in halves)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", seeds(100))
 def test_a_damaged_extension_harms_no_snapshot(seed):
     """Every field there is, with bytes changed, cut out and put in."""
     random = Random(seed)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from seeds import seeds
 from span_files import BEGIN_NS, as_jaeger, otlp, resource_spans, simulated_world, span
 
 from tracetime import open_trace
@@ -114,7 +115,7 @@ def test_exact_hosts_stay_exact_beside_coarse_ones(opened):
     assert (first["earliest"] == first["latest"]).all()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_hosts_to_the_ns_are_on_no_step(opened, seed):
     world = simulated_world(seed, hosts=3, calls=60)
     with opened(otlp(*world.groups)) as trace:

@@ -14,7 +14,7 @@ import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 import pytest
 from corpus import DATA, NO_DATA
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tracetime import ClockGraph, ClockId, TraceError, UsageError, diagnose, open_trace
@@ -433,7 +433,6 @@ def readings(draw):
     return rows
 
 
-@settings(deadline=None)
 @given(readings(), st.sampled_from(sorted(KINDS)), st.booleans())
 def test_any_table_of_snapshots_converts_as_its_graph(tmp_path_factory, rows, kind, by_column):
     frame = pd.DataFrame(rows, columns=["snapshot", "clock", "value"])

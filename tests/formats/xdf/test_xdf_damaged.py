@@ -5,6 +5,7 @@ import struct
 from random import Random
 
 import pytest
+from seeds import seeds
 from xdf_files import XdfFile, two_streams, varlen
 
 from tracetime import TraceError, UsageError, diagnose, open_trace
@@ -234,7 +235,7 @@ def test_a_chunk_of_samples_has_a_greatest_size(opened, monkeypatch):
     assert error_of(opened, file).offset == at
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_bytes_that_are_changed_are_read_or_an_error(opened, seed):
     random = Random(seed)
     content = bytearray(two_streams().content)

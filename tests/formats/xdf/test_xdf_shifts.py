@@ -44,7 +44,7 @@ def misses(table, truth):
     return int(((truth < earliest) | (truth > latest)).sum())
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     first=st.integers(0, PINGS - 8),
     n=st.integers(2, 60),
@@ -69,7 +69,7 @@ def test_bars_hold_the_truth_through_pings_that_are_slow_one_way(
     assert "clock-id-collision" not in codes
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     ramp_s=st.sampled_from([20, 40, 80]),
     first_s=st.integers(100, 400),

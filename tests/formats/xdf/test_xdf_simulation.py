@@ -6,6 +6,7 @@ offset and dates it up to 2 s later, one host starts anew, one goes away.
 
 import numpy as np
 import pytest
+from seeds import seeds
 from xdf_files import XdfFile
 
 from tracetime import diagnose, open_trace
@@ -78,7 +79,7 @@ def recording(seed):
     return file, truth
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_every_sample_of_eleven_streams_lies_in_its_bar(tmp_path, seed):
     file, truth = recording(seed)
     path = tmp_path / "t.xdf"

@@ -113,7 +113,7 @@ def test_no_flipped_byte_does_more_than_damage(example):
     assert changed > len(example) // 2
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_any_damage_is_an_error_or_another_graph(example, data):
     damaged = bytearray(example)

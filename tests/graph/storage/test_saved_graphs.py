@@ -222,7 +222,7 @@ domains = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.none() | st.sampled_from(CLOCKS),
     st.lists(domains, max_size=3),

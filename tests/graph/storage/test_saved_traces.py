@@ -146,7 +146,7 @@ def test_the_graph_of_a_real_trace(path):
     assert_same(graph, saved(graph), 3)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @example(40_267_797)
 @given(st.integers(0, 2**32))
 def test_the_graph_of_any_trace(seed):

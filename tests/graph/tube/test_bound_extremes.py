@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 from bound_cones import Sides, cones_at
+from seeds import seeds
 
 from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW
 from tracetime.graph.tube import runs
@@ -43,7 +44,7 @@ def clipped(value: int | None, otherwise: int) -> int:
     return otherwise if value is None else max(-END, min(END - 1, value))
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", seeds(300))
 def test_any_bounds_give_bars_of_int64(seed: int) -> None:
     rng = Random(seed)
     limits = Limits(rng.choice([0, 1e-9, 2e-4, 0.1]), rng.choice([0, 1e-6, 0.01]), seed % 2 == 0)
@@ -83,7 +84,7 @@ def world(rng: np.random.Generator) -> Sides:
     return Sides(a, low, np.where(kind == 1, OPEN_HIGH, offset + 1 + slow))
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", seeds(120))
 def test_rows_without_the_bounds_that_say_nothing_are_the_same(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

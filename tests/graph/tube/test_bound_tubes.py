@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from bound_cones import Sides, cones_at, slopes
 from message_worlds import PPM, Clocks, Delays, Model, World, both_ways
+from seeds import seeds
 
 from tracetime.errors import AMBIGUOUS_SOURCE, ONE_SIDED, REASONS, RESOLVED
 from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, Evidence
@@ -40,7 +41,7 @@ def said(low: int | None, high: int | None) -> tuple[int, int]:
     return OPEN_LOW if low is None else low, OPEN_HIGH if high is None else high
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", seeds(200))
 def test_guaranteed_bars_are_as_narrow_as_all_cones_together(seed: int) -> None:
     bounds = small_mix(seed)
     tube = Tube.build(Evidence.of_bounds(*bounds), LIMITS)
@@ -59,7 +60,7 @@ def test_guaranteed_bars_are_as_narrow_as_all_cones_together(seed: int) -> None:
     assert tube.discontinuities == []
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_bounds_that_others_make_needless_change_no_slope(seed: int) -> None:
     """What a run leaves open follows from the live bounds alone, where it is within the limits."""
     bounds = small_mix(1000 + seed)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seeds import seeds
 
 from tracetime.graph.tube.closing import MOST_CLOCKS, MOST_INSTANTS, OPEN, close
 from tracetime.graph.tube.limits import ONE
@@ -57,7 +58,7 @@ def random_bounds(seed, n, instants, known):
     return at, upper, drift, truth
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_closed_bounds_are_the_shortest_paths_over_clock_and_instant(seed):
     n = 3 + seed % 3
     at, upper, drift, truth = random_bounds(seed, n, 12, 24)
@@ -67,7 +68,7 @@ def test_closed_bounds_are_the_shortest_paths_over_clock_and_instant(seed):
     assert (closed.upper >= truth[None] - truth[:, None]).all()
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_nothing_waits_on_a_clock_while_it_may_step(seed):
     at, upper, drift, _ = random_bounds(seed, 4, 12, 40)
     steps = np.zeros((4, 11), dtype=np.uint8)
@@ -127,7 +128,7 @@ def test_bounds_that_contradict_by_decades_do_not_overflow():
     assert close(np.arange(3), upper, np.zeros((20, 20), dtype=np.int64)) is None
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32), st.integers(2, 6), st.integers(1, 15))
 def test_closing_again_changes_nothing(seed, n, instants):
     at, upper, drift, truth = random_bounds(seed, n, instants, 5 * n)

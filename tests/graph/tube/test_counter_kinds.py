@@ -205,7 +205,7 @@ def test_an_open_number_of_wraps_is_refused():
     holds(graph, EVERY_S[2:10] + 5, "BOOTTIME", GPU)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(24, 40),
     st.integers(1, 50),

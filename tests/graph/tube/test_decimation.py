@@ -1,7 +1,7 @@
 """Decimation keeps extremes and gaps, and leaves few points whatever the data."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -16,7 +16,6 @@ COLUMNS = st.integers(1, 3000).flatmap(
 )
 
 
-@settings(deadline=None)
 @given(COLUMNS, st.integers(4, 500))
 def test_few_points_stay_and_the_extremes_are_among_them(columns, most):
     chosen = decimate(most, columns)

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from seeds import seeds
 
 from tracetime import ClockDomain, ClockGraph
 from tracetime.graph.tube.feasible_rates import FeasibleRates, feasible_rates
@@ -43,7 +44,7 @@ def by_every_pair(there, back):
     return tuple(float(slope * 10**6) for slope in (max(least), min(most)))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_they_are_those_that_no_two_orders_contradict(seed):
     """Most of these messages say nothing within the limits, and something beyond them."""
     random = np.random.default_rng(seed)

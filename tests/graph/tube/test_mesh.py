@@ -6,6 +6,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from seeds import seeds
 
 from tracetime import ClockGraph, ClockId, Snapshot
 from tracetime.clocks.domain import ClockDomain
@@ -71,7 +72,7 @@ def instants(n=300):
 
 
 @pytest.mark.parametrize("bars", ["guaranteed", "estimated"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_closed_bars_hold_the_truth_and_are_never_wider(seed, bars):
     n = 3 + seed % 4
     ring = None if seed % 2 else [*pairwise(range(n)), (0, n - 1)]
@@ -226,7 +227,7 @@ def test_a_loop_that_a_slow_way_keeps_open_is_found():
     assert abs(found[0].off_ns) >= abs(found[1].off_ns)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_loops_that_noise_alone_keeps_open_are_not(seed):
     mesh = Mesh(seed, 5, each=240)
     assert loop_disagreements(mesh.closed.of(mesh.ids[0])) == []

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from message_meshes import MessageMesh
 from message_worlds import S
+from seeds import seeds
 
 from tracetime.graph.tube.loop_disagreements import loop_disagreements
 from tracetime.graph.tube.meshes import Meshes
@@ -78,7 +79,7 @@ def test_a_path_that_no_way_back_closes_stays_open(bars):
 
 
 @pytest.mark.parametrize("bars", ["guaranteed", "estimated"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_sparse_meshes_hold_the_truth_and_narrow_their_bars(seed, bars):
     n = 4 + seed % 3
     links = [*pairwise(range(n)), (0, n - 1), *([(0, 2)] if seed % 2 else [])]

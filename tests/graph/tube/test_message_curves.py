@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from seeds import seeds
 
 from tracetime.graph.tube import message_curves
 from tracetime.graph.tube.evidence import Evidence
@@ -145,7 +146,7 @@ def test_a_curve_turns_where_the_rate_changes(knee_ppm: int) -> None:
     assert curved < 0.8 * plain
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_a_rate_that_strays_within_the_bounds_does_not_leave_the_bar(seed: int) -> None:
     """Each message alone leaves 100 us open: a tube of one rate bends within, and misses."""
     random = np.random.default_rng(seed)

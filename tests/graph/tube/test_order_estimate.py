@@ -224,7 +224,7 @@ def plain_value(x, offset, rate, t):
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(columns, st.integers(0, 5), st.floats(0.3, 60))
 def test_fastest_twin(given_columns, knots, window):
     t, seed = given_columns

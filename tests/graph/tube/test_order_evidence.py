@@ -211,7 +211,7 @@ def test_a_snapshot_that_sets_a_bar_is_not_named() -> None:
     assert (hop.snapshots, hop.half_width_ns, hop.orders) == (1, 500.0, 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_the_truth_is_inside_guaranteed_bars(data: st.DataObject) -> None:
     """Clocks of exact rational rates within their limits, and messages of any delay."""

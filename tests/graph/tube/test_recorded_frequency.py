@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seeds import seeds
 from simulated import Machine, usual_clocks
 
 from tracetime import ClockGraph, ClockId, Snapshot, UsageError, open_trace, record
@@ -77,7 +78,7 @@ def changes_of(graph) -> list[PairDiscontinuity]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_a_change_that_noise_hides_is_found_in_its_gap_with_the_record_and_not_without(seed):
     """Over 600 s one line comes within 17 us of 0.2 ppm more; each offset is known to 17.5 us."""
     hidden = [(KNEE_S, 0.2)]
@@ -278,7 +279,7 @@ def truth_at(knots, t: int) -> Fraction:
     return offset + Fraction(rate * (t - start), SCALED_PPM)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(steered(), st.data())
 def test_bars_hold_a_clock_whose_every_change_of_rate_is_recorded(drawn, data: st.DataObject):
     a, r, h, scaled_ppm, knots = drawn
@@ -304,7 +305,7 @@ def test_bars_hold_a_clock_whose_every_change_of_rate_is_recorded(drawn, data: s
 ends = st.integers(-(1 << 63), (1 << 63) - 1) | st.sampled_from([-(1 << 63), (1 << 63) - 1, 0])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.tuples(

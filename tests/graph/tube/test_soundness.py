@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from seeds import seeds
 
 from benchmarks.soundness import CLASSES, Drawn, Tally
 
@@ -11,7 +12,7 @@ MISSES = ("outside estimated", "outside guaranteed", "certain and wrong")
 
 
 @pytest.mark.parametrize("name", CLASSES)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_what_was_true_is_inside(name: str, seed: int) -> None:
     rng = np.random.default_rng([7, seed])
     tally = Tally()

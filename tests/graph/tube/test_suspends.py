@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from seeds import seeds
 from suspended_machines import MS, Machine, S, Sleep, burst, misses
 
 from tracetime.graph.graph import ClockGraph
@@ -80,7 +81,7 @@ def is_clear(machine, at, every):
     return len(near) < 2
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_random_suspends(seed):
     graph, machines, every, seconds = random_world(seed)
     times = list(range(2 * S, (seconds - 2) * S, 300 * MS))

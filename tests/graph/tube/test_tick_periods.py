@@ -348,7 +348,7 @@ def test_a_unit_is_no_tick_to_be_learnt(write):
 # The lattice itself
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     period=st.fractions(2_000, 50_000_000, max_denominator=1_000),
     seed=st.integers(0, 1 << 32),
@@ -367,7 +367,7 @@ def test_a_lattice_is_found_whatever_its_period(period, seed, n):
         assert parts == pytest.approx(1, rel=1e-3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 1 << 32),
     n=st.integers(16, 300),

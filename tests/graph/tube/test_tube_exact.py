@@ -68,7 +68,7 @@ def both_in_int64(snapshots: list[tuple[int, int, int]]) -> bool:
     return all(INT64.min <= a + r <= INT64.max for a, r, _ in snapshots)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(any_snapshots.filter(both_in_int64), any_limits, st.lists(any_a, min_size=1, max_size=20))
 def test_any_snapshots_up_to_the_ends_of_int64(
     snapshots: list[tuple[int, int, int]], limits: Limits, values: list[int]
@@ -107,7 +107,7 @@ def walks(draw: st.DrawFn) -> list[tuple[int, int, int]]:
     return out
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(walks(), any_limits, st.data())
 def test_long_sorted_runs_of_values(
     snapshots: list[tuple[int, int, int]], limits: Limits, data: st.DataObject
@@ -121,7 +121,7 @@ def test_long_sorted_runs_of_values(
     check(tube, values, data.draw(st.lists(st.integers(0, MANY - 1), min_size=1, max_size=12)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(walks(), any_limits, st.data())
 def test_long_sorted_runs_the_other_way(
     snapshots: list[tuple[int, int, int]], limits: Limits, data: st.DataObject
@@ -172,7 +172,7 @@ def test_a_clock_set_back_is_ambiguous_where_two_segments_overlap() -> None:
     assert not any(unsure[values.index(v)] for v in values if v < 5_400_000 or v > 10_100_000)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_the_inverse_is_where_the_bars_hold_the_value(data: st.DataObject) -> None:
     small = st.tuples(st.integers(0, 300), st.integers(-60, 60), st.integers(0, 5))

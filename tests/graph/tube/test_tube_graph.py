@@ -189,7 +189,7 @@ def test_unknown_clocks_are_named_in_errors(graph):
     assert graph.convert([5], 777, 6, policy="tube", errors="mask").to_pylist() == [None]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(-80, 80),
     st.just(0) | st.integers(0, 300),

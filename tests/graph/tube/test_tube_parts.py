@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 from kept import check_kept
+from seeds import seeds
 
 from tracetime import ConversionError, UsageError
 from tracetime.graph.rate import learn_rate, nominal_ns, saturated_ns
@@ -56,7 +57,7 @@ def test_a_clock_that_fell_near_zero_was_reset(
     assert made.has_set_back
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_where_two_of_some_intervals_overlap(seed: int) -> None:
     chance = Random(seed)
     intervals = []
@@ -173,7 +174,7 @@ def test_rates_are_shared_while_floats_hold_what_was_recorded(more: int, shared:
     check_kept("parts", f"shared, {shared}", [runs.first, runs.slope, runs.width, runs.lone])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_rates_of_clocks_that_are_steered_at_every_snapshot_stay(seed: int) -> None:
     """Some corrections unknown, some jumps, several lines: which runs get their rate from them."""
     chance = Random(seed)

@@ -80,7 +80,7 @@ def instants(data: st.DataObject, clock: Clock, before: int = 0, after: int = 0)
     return [*drawn, *(t for t, _ in clock.knots)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_guaranteed_bars_hold_any_clock_within_its_limits(data: st.DataObject) -> None:
     clock = data.draw(clocks(Fraction(300, 10**6), data.draw(st.integers(1, 8))))
@@ -89,7 +89,7 @@ def test_guaranteed_bars_hold_any_clock_within_its_limits(data: st.DataObject) -
     assert not {d.kind for d in tube.discontinuities} & {"step", "suspend", "reset"}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_estimated_bars_hold_a_rate_that_wanders_within_its_limit(data: st.DataObject) -> None:
     mean, wander = Fraction(data.draw(st.integers(-299, 299)), 10**6), Fraction(1, 10**6)
@@ -106,7 +106,7 @@ def test_estimated_bars_hold_a_rate_that_wanders_within_its_limit(data: st.DataO
     assert tube.discontinuities == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_more_snapshots_never_widen_a_guaranteed_bar(data: st.DataObject) -> None:
     clock = data.draw(clocks(Fraction(300, 10**6), 4))
@@ -126,7 +126,7 @@ noisy_snapshots = st.lists(
 ).map(lambda steps: [(sum(s[0] for s in steps[: k + 1]), *s[1:]) for k, s in enumerate(steps)])
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     noisy_snapshots,
     st.sampled_from([1e-4, 0.01, 0.05, 0.1]),
@@ -216,7 +216,7 @@ any_limits = st.builds(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(any_snapshots, any_limits, st.lists(any_a, min_size=1, max_size=20))
 def test_nothing_overflows_at_the_ends_of_int64(
     snapshots: list[tuple[int, int, int]], limits: Limits, values: list[int]
@@ -241,7 +241,7 @@ def test_nothing_overflows_at_the_ends_of_int64(
     assert isinstance(tube.discontinuities, list)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(any_snapshots, any_limits, st.lists(any_a, min_size=1, max_size=20))
 def test_an_array_converts_as_its_elements_do(
     snapshots: list[tuple[int, int, int]], limits: Limits, values: list[int]
@@ -267,7 +267,7 @@ def test_an_array_converts_as_its_elements_do(
         assert [c[order].tolist() for c in whole] == [c.tolist() for c in ascending]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_one_hop_at_a_snapshot_of_half_width_0_is_the_floor_of_it(data: st.DataObject) -> None:
     """Readings are whole us, and rates whole ns per us: offsets are exact."""
@@ -298,7 +298,7 @@ def test_one_hop_at_a_snapshot_of_half_width_0_is_the_floor_of_it(data: st.DataO
             assert got.earliest.tolist() == got.latest.tolist() == got.estimate.tolist()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(any_snapshots, any_limits, st.randoms(use_true_random=False))
 def test_the_order_of_adding_is_of_no_matter(
     snapshots: list[tuple[int, int, int]], limits: Limits, random: object
@@ -327,7 +327,7 @@ def test_the_order_of_adding_is_of_no_matter(
         assert sorted(x[5]) == sorted(y[5])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(any_snapshots, any_limits, st.lists(any_a, min_size=1, max_size=20))
 def test_there_and_back_stays_within_the_bars(
     snapshots: list[tuple[int, int, int]], limits: Limits, values: list[int]
@@ -353,7 +353,7 @@ def test_there_and_back_stays_within_the_bars(
         assert (at[fits] <= whole.latest).all()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_the_bars_of_an_interval_hold_those_of_all_in_it(data: st.DataObject) -> None:
     small = st.tuples(st.integers(0, 300), st.integers(-60, 60), st.integers(0, 5))

@@ -48,7 +48,7 @@ def twin_of(a: list[int], r: list[int], h: list[int], held: Limits) -> TwinTube:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(snapshots(), limits)
 def test_twin(given_snapshots: tuple[list[int], list[int], list[int]], held: Limits) -> None:
     a, r, h = given_snapshots

@@ -19,7 +19,7 @@ def tube_of(seed, ppm, half):
     return Tube.build(Evidence.of(a, r + 7 * S, half), Limits(600e-6, 1e-6)), a
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.integers(0, 99),
     st.sampled_from([0.0, 1e-3, 20.0, -499.0, 500.0]),
@@ -52,7 +52,7 @@ def test_the_ends_of_bars_are_exact_where_lines_meet_whole_numbers(half):
     assert (tube.convert(back.latest + 1).earliest > values).all()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.integers(0, 99),
     st.sampled_from([0.0, 1e-3, 20.0, -499.0, 500.0]),

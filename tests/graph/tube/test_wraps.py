@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from building import event, snapshot, trace
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from reading import opened
 
@@ -213,7 +213,6 @@ def test_events_beyond_the_snapshots_are_as_far_from_them_as_those_from_each_oth
     assert (true <= table["latest"].to_numpy()).all()
 
 
-@settings(deadline=None)
 @given(
     bits=st.integers(20, 48),
     tick=st.fractions(1, 1000, max_denominator=1000),

@@ -72,13 +72,13 @@ def check(data: bytes) -> None:
 seeds = st.integers(0, 2**64).map(Random)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(traces())
 def test_any_trace(data):
     check(data)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     seeds.map(nasty_trace), st.sampled_from([1, 7, 64, 100, 1000]), st.sampled_from([1, 5, 1000])
 )
@@ -177,13 +177,13 @@ def check_damaged(data: bytes) -> None:
         check(data)
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=800)
 @given(seeds)
 def test_a_damaged_trace(rng):
     check_damaged(mutated(nasty_trace(rng), rng))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(seeds)
 def test_where_windows_end_in_a_damaged_trace(rng):
     damaged = mutated(nasty_trace(rng), rng)

@@ -92,7 +92,7 @@ def read(events, chosen, *, compact, keep=lambda: True, each=40):
 seeds = st.integers(0, 2**32)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seeds, st.integers(1, 5), st.integers(1, 8), st.booleans(), st.sampled_from([0, 0.2, 0.6]))
 def test_a_scheduler_wakes_before_it_switches(seed, cpus, threads, compact, lost):
     events = Scheduler(seed, cpus, threads).run(400)
@@ -101,7 +101,7 @@ def test_a_scheduler_wakes_before_it_switches(seed, cpus, threads, compact, lost
     assert found.shape == (11, 0)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seeds, st.booleans(), st.integers(20, 200))
 def test_certain_ones_are_never_further_apart_than_the_cpus(seed, compact, ahead):
     events = Scheduler(seed, 3, 5).run(600)

@@ -43,7 +43,7 @@ def moving_trace(rng: Random) -> bytes:
     return trace(*packets)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.randoms(use_true_random=False))
 def test_paths_are_the_twins_wherever_trace_time_goes(rng):
     check(moving_trace(rng))

@@ -16,7 +16,7 @@ from building import (
     trace,
     varint,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naming import (
     BEGIN,
@@ -156,7 +156,6 @@ def raw(number, content):
     return b"\x40\xb4\x10\x50\x01\x5a" + varint(len(body)) + body
 
 
-@settings(deadline=None)
 @given(content=st.binary(max_size=40))
 def test_bytes_that_are_no_utf8(content):
     """As Python's own decoder replaces them."""
@@ -168,7 +167,6 @@ def test_bytes_that_are_no_utf8(content):
     assert found[2]["category"] == (content + b"\xff").decode(errors="replace")
 
 
-@settings(deadline=None)
 @given(content=st.binary(max_size=40))
 def test_bytes_that_are_no_utf8_in_args(content):
     inner = b"\x52\x01k\x32" + varint(len(content)) + content
@@ -189,7 +187,6 @@ def test_names_too_long_are_cut():
     assert found == ["é" * 4096 + "…"] * 2 + ["x"]
 
 
-@settings(deadline=None)
 @given(value=st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_read_back_the_same(value):
     content = b"\x52\x01k\x29" + struct.pack("<d", value)

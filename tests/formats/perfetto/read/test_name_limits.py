@@ -201,13 +201,13 @@ def assert_as_the_twin(packets):
         assert repr(found) == repr(expected[row["packet"]])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(PACKETS, max_size=12))
 def test_by_chance_events_are_what_the_twin_reads(packets):
     assert_as_the_twin([CLOCKS, *packets])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(PACKETS, min_size=1, max_size=4), st.data())
 def test_broken_bytes_give_sound_batches(packets, data):
     """Whatever the bytes are: rows with valid text and JSON, or an error that says what is wrong."""
@@ -226,7 +226,6 @@ def test_broken_bytes_give_sound_batches(packets, data):
         assert named.select(EVENTS_SCHEMA.names).equals(plain.combine_chunks())
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=60), st.sampled_from((1, 2, 11, 12, 39, 43, 44, 59, 60, 66, 95)))
 @example(b"\x08\x80\x08", 1)
 def test_broken_messages(content, number):

@@ -107,7 +107,7 @@ def test_unit_case(case: dict[str, Any]) -> None:
             assert result.value == expected, f"step {number}: {step}"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(traces())
 def test_anything_resolves_or_is_an_error(data: bytes) -> None:
     try:

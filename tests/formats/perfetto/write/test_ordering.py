@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from building import BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME, event, snapshot, trace
 from reading import placed
+from seeds import seeds
 
 from tracetime import ClockId
 from tracetime._kernels.graph.engine import series_hash
@@ -119,7 +120,7 @@ def stepped(seed: int, *, reorder: bool) -> tuple[list[int], list[int | str]]:
     return truth, list(placed(trace(*packets)).values())
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_events_after_a_step_back_resolve_and_rightly(seed):
     truth, found = stepped(seed, reorder=True)
     assert found == truth
