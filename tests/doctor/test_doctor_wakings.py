@@ -115,6 +115,29 @@ def test_before_a_cpu_begins_its_wakings_are_unknown():
     assert late_in(events) == []
 
 
+def test_where_a_cpu_ends_its_wakings_are_unknown():
+    assert late_in([*woken_late(start=S), Switch(S + 1, 2, 0, 11)]) == []
+    assert len(late_in([*woken_late(start=S), *(Switch(S + t, 2, 0, 11) for t in (0, 10**8))])) == 1
+
+
+def test_wakings_of_a_cpu_that_is_named_and_has_no_event_are_unknown():
+    """Whoever recorded left it out."""
+    assert late_in([*woken_late(start=S), Waking(S + 10**8, 1, 12, 2)]) == []
+    assert len(late_in([*woken_late(start=S), Waking(S + 10**8, 1, 12, 1)])) == 1
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_what_a_cpu_runs_is_unknown_once_it_lost_events(lost):
+    """Thread 7 left CPU 0, ran on CPU 2 and was woken there; CPU 0 goes on with any event."""
+    packets = [
+        bundle(0, [Switch(S + 1_000, 0, 0, 7)], compact=True),
+        bundle(1, [Switch(S, 1, 0, 9), Waking(S + 1_100, 1, 7, 2)], compact=True),
+        bundle(0, [Waking(S + 3_000, 0, 9, 1), Switch(S + 4_000, 0, 0, 7)], compact=True, lost_events=lost),
+    ]  # fmt: skip
+    found = [f for f in findings(with_bundles(packets)) if f.code == CODE]
+    assert len(found) == (not lost)
+
+
 def test_machines_are_apart():
     packets = bundles(woken_late(start=S))
     packets[1].machine_id = 5

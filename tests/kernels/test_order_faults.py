@@ -6,7 +6,6 @@ from random import Random
 
 import numpy as np
 import pytest
-from seeds import seeds
 
 from tracetime._kernels.tube.orders import faults, live
 
@@ -109,7 +108,7 @@ def random_bounds(seed: int, n: int) -> list[Bound]:
     return bounds
 
 
-@pytest.mark.parametrize("seed", seeds(150))
+@pytest.mark.parametrize("seed", range(150))
 def test_faults_are_those_of_the_pairs(seed: int) -> None:
     drift = ONE // 5
     bounds = random_bounds(seed, 20 + seed)
@@ -120,7 +119,7 @@ def test_faults_are_those_of_the_pairs(seed: int) -> None:
     assert (firsts, lasts) == (want_firsts, want_lasts)
 
 
-@pytest.mark.parametrize("seed", seeds(40))
+@pytest.mark.parametrize("seed", range(40))
 def test_live_are_the_bounds_that_no_other_outdoes(seed: int) -> None:
     drift = ONE // 5
     bounds = random_bounds(1000 + seed, 80)

@@ -174,7 +174,7 @@ def test_rates_are_shared_while_floats_hold_what_was_recorded(more: int, shared:
     check_kept("parts", f"shared, {shared}", [runs.first, runs.slope, runs.width, runs.lone])
 
 
-@pytest.mark.parametrize("seed", seeds(40))
+@pytest.mark.parametrize("seed", range(40))
 def test_rates_of_clocks_that_are_steered_at_every_snapshot_stay(seed: int) -> None:
     """Some corrections unknown, some jumps, several lines: which runs get their rate from them."""
     chance = Random(seed)

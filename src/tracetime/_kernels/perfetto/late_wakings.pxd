@@ -17,10 +17,12 @@ cdef struct SchedEvent:
     bint lost                   # whether events of its cpu are missing before it
 
 cdef struct Cpu:
+    int64_t begun_ns            # its first event, and its last
     int64_t last_ns
     int64_t drops               # of its machine that it has noticed
     int32_t running             # a thread's index, UNKNOWN
     bint seen
+    bint is_target              # whether a waking names it
     bint lost                   # whether its next event follows a gap
 
 # While some cpu's events are missing, both ends included.
@@ -34,7 +36,6 @@ cdef struct SchedMachine:
     bint has_clock
     bint has_too_many_gaps
     int64_t drops               # how often packets of it were dropped
-    int64_t begun_ns            # when its last cpu began
     int64_t replayed_ns
     SchedEvent *events
     int64_t n_events, events_capacity
@@ -73,6 +74,7 @@ cdef struct LateWaking:
     uint64_t waking_packet
     uint32_t waking_cpu
     int64_t waking_ns
+    int64_t before_ns           # no waking is stamped since
     bint certain
 
 
@@ -100,6 +102,7 @@ cdef class LateWakings:
     cdef int settle_cpu(self, SchedMachine *m, Cpu *cpu, int64_t from_event) except -1 nogil
     cdef int replay(self, uint32_t machine, int64_t count) except -1 nogil
     cdef int64_t thread(self, uint32_t machine, int32_t tid) except -2 nogil
+    cdef int forget(self, uint32_t machine, uint32_t number) except -1 nogil
     cdef int switch(self, uint32_t machine, const SchedEvent *e) except -1 nogil
     cdef int leave(self, uint32_t machine, int64_t thread, const SchedEvent *e) except -1 nogil
     cdef int wake(self, uint32_t machine, const SchedEvent *e) except -1 nogil

@@ -14,7 +14,8 @@ and its switch leaves it running. A waking while thread T runs, stamped in [in, 
 
 and where it is nearer to the beginning than to the end: at the end it may be an early one of the
 next sleep. Both ends of the run have to be neighbours on their CPU, with no event lost between
-them; the second rule also needs that no CPU lost an event that may be the waking.
+them. The second rule also needs that the waking is in no event that is missing: every CPU that is
+known to exist has events from before the thread slept until after the switch, and lost none there.
 
 Events are kept until a machine has MOST_EVENTS of them; then the older half is put in order of time
 and replayed. Each CPU's events are in order, and recorders read all CPUs in turn.
@@ -132,7 +133,6 @@ cdef class LateWakings:
         )
         while self.n_machines <= number:
             memset(&self.machines[self.n_machines], 0, sizeof(SchedMachine))
-            self.machines[self.n_machines].begun_ns = INT64_LOW
             self.machines[self.n_machines].replayed_ns = INT64_LOW
             self.n_machines += 1
         return &self.machines[number]
@@ -217,7 +217,7 @@ cdef class LateWakings:
         if first == UNKNOWN:
             return 0
         if not cpu.seen:
-            m.begun_ns = max(m.begun_ns, m.events[first].ns)
+            cpu.begun_ns = m.events[first].ns
         elif m.events[first].ns < cpu.last_ns:
             # The CPU's time went back.
             note_gap(m, m.events[first].ns, cpu.last_ns)
@@ -257,6 +257,8 @@ cdef class LateWakings:
         m.events = sorted_events
         m.events_capacity = capacity
         for i in range(count):
+            if m.events[i].lost:
+                self.forget(machine, m.events[i].cpu)
             if m.events[i].is_waking:
                 self.wake(machine, &m.events[i])
             else:
@@ -291,6 +293,14 @@ cdef class LateWakings:
         self.n_threads += 1
         return self.n_threads - 1
 
+    cdef int forget(self, uint32_t machine, uint32_t number) except -1 nogil:
+        """What runs on a CPU that lost events is unknown."""
+        cdef Cpu *cpu = &self.machines[machine].cpus[number]
+        if cpu.running != UNKNOWN:
+            self.threads[cpu.running].runs = False
+        cpu.running = UNKNOWN
+        return 0
+
     cdef int switch(self, uint32_t machine, const SchedEvent *e) except -1 nogil:
         cdef Cpu *cpu = &self.machines[machine].cpus[e.cpu]
         cdef int64_t before = cpu.running, now
@@ -300,16 +310,15 @@ cdef class LateWakings:
             if before != UNKNOWN and before != now:
                 # A switch is missing.
                 self.threads[before].runs = False
-            elif before != UNKNOWN and not e.lost:
+            elif before != UNKNOWN:
                 self.leave(machine, before, e)
             if now != UNKNOWN:
                 self.threads[now].runs = False
                 self.threads[now].sleeps = e.sleeps
         elif before != UNKNOWN:
-            if not e.lost:
-                self.leave(machine, before, e)
+            self.leave(machine, before, e)
             self.threads[before].runs = False
-            self.threads[before].sleeps = e.sleeps and not e.lost
+            self.threads[before].sleeps = e.sleeps
         now = self.thread(machine, e.thread)
         cpu.running = <int32_t>now
         if now == UNKNOWN:
@@ -329,7 +338,6 @@ cdef class LateWakings:
     cdef int leave(self, uint32_t machine, int64_t thread, const SchedEvent *e) except -1 nogil:
         """A thread that ran from one event of its CPU to the next: was it woken late?"""
         cdef Thread *t = &self.threads[thread]
-        cdef const SchedMachine *m = &self.machines[machine]
         cdef LateWaking *one
         cdef bint certain
         if not (t.runs and t.cpu == e.cpu and t.has_waking):
@@ -338,10 +346,7 @@ cdef class LateWakings:
             # It may as well be early, and of the next sleep.
             return 0
         certain = t.target != UNKNOWN and <uint32_t>t.target != t.cpu
-        if not certain and not (
-            t.slept and t.has_before and not t.was_woken and t.before_ns >= m.begun_ns
-            and not has_gap(m, t.before_ns, t.in_ns)
-        ):
+        if not certain and not (t.slept and t.has_before and not t.was_woken):
             return 0
         # That waking does not end the next sleep.
         t.woken = t.woken_again
@@ -359,12 +364,15 @@ cdef class LateWakings:
         one.waking_packet = t.waking_packet
         one.waking_cpu = t.waking_cpu
         one.waking_ns = t.waking_ns
+        one.before_ns = t.before_ns
         one.certain = certain
         return 0
 
     cdef int wake(self, uint32_t machine, const SchedEvent *e) except -1 nogil:
         cdef int64_t number = self.thread(machine, e.thread)
         cdef Thread *t
+        if e.other != UNKNOWN and <uint32_t>e.other < MAX_CPUS:
+            cpu_of(&self.machines[machine], <uint32_t>e.other).is_target = True
         if number == UNKNOWN:
             return 0
         t = &self.threads[number]
@@ -384,7 +392,7 @@ cdef class LateWakings:
         Machine index, clock, sequence, tid; of the switch: packet, CPU, time in ns; of the waking:
         the same; whether it is certain.
         """
-        cdef int64_t i
+        cdef int64_t i, kept = 0
         cdef LateWaking *one
         for i in range(self.n_machines):
             self.replay(<uint32_t>i, self.machines[i].n_events)
@@ -392,18 +400,23 @@ cdef class LateWakings:
         cdef int64_t[:, ::1] out = table
         for i in range(self.n_found):
             one = &self.found[i]
-            out[0, i] = one.machine
-            out[1, i] = self.machines[one.machine].clock
-            out[2, i] = self.machines[one.machine].sequence
-            out[3, i] = one.tid
-            out[4, i] = <int64_t>one.packet
-            out[5, i] = one.cpu
-            out[6, i] = one.ns
-            out[7, i] = <int64_t>one.waking_packet
-            out[8, i] = one.waking_cpu
-            out[9, i] = one.waking_ns
-            out[10, i] = one.certain
-        return table
+            if not one.certain and may_miss(
+                &self.machines[one.machine], one.before_ns, one.ns
+            ):
+                continue
+            out[0, kept] = one.machine
+            out[1, kept] = self.machines[one.machine].clock
+            out[2, kept] = self.machines[one.machine].sequence
+            out[3, kept] = one.tid
+            out[4, kept] = <int64_t>one.packet
+            out[5, kept] = one.cpu
+            out[6, kept] = one.ns
+            out[7, kept] = <int64_t>one.waking_packet
+            out[8, kept] = one.waking_cpu
+            out[9, kept] = one.waking_ns
+            out[10, kept] = one.certain
+            kept += 1
+        return table[:, :kept]
 
 
 cdef SchedEvent *new_event(
@@ -443,9 +456,15 @@ cdef int note_gap(SchedMachine *m, int64_t first_ns, int64_t last_ns) except -1 
     return 0
 
 
-cdef bint has_gap(const SchedMachine *m, int64_t first_ns, int64_t last_ns) noexcept nogil:
-    """Whether some CPU's events are missing in a span of time, ends included."""
+cdef bint may_miss(const SchedMachine *m, int64_t first_ns, int64_t last_ns) noexcept nogil:
+    """Whether events of some CPU may be missing in a span of time, ends included."""
     cdef int64_t i
+    for i in range(m.n_cpus):
+        if m.cpus[i].seen:
+            if m.cpus[i].begun_ns > first_ns or m.cpus[i].last_ns < last_ns:
+                return True
+        elif m.cpus[i].is_target:
+            return True
     for i in range(m.n_gaps):
         if m.gaps[i].first_ns <= last_ns and first_ns <= m.gaps[i].last_ns:
             return True

@@ -3,7 +3,7 @@
 from random import Random
 
 from building import BOOTTIME, snapshot, trace
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reading import opened
 from scheduling import Switch, Waking, bundle
@@ -92,12 +92,40 @@ def read(events, chosen, *, compact, keep=lambda: True, each=40):
 seeds = st.integers(0, 2**32)
 
 
-@settings(max_examples=40)
-@given(seeds, st.integers(1, 5), st.integers(1, 8), st.booleans(), st.sampled_from([0, 0.2, 0.6]))
-def test_a_scheduler_wakes_before_it_switches(seed, cpus, threads, compact, lost):
-    events = Scheduler(seed, cpus, threads).run(400)
+def whole(cpu, ns):
+    return True
+
+
+def not_recorded(cpu, ns):
+    return cpu != 1
+
+
+def ends_early(cpu, ns):
+    return cpu != 1 or ns < S + 5_000
+
+
+def begins_late(cpu, ns):
+    return cpu != 1 or ns > S + 12_000
+
+
+@settings(max_examples=60)
+@example(88, 5, 3, True, 0.6, 5, whole)
+@example(183, 4, 5, True, 0.2, 5, whole)
+@example(904, 5, 5, False, 0.6, 5, whole)
+@given(
+    seeds,
+    st.integers(1, 5),
+    st.integers(1, 8),
+    st.booleans(),
+    st.sampled_from([0, 0.2, 0.6, 0.9]),
+    st.integers(1, 5),
+    st.sampled_from([whole, not_recorded, ends_early, begins_late]),
+)
+def test_a_scheduler_wakes_before_it_switches(seed, cpus, threads, compact, lost, each, has):
+    """Whatever is lost: bundles, a CPU's last events or its first, all of one CPU."""
+    events = [one for one in Scheduler(seed, cpus, threads).run(400) if has(one.cpu, one.ns)]
     chosen = Random(seed)
-    found = read(events, chosen, compact=compact, keep=lambda: chosen.random() >= lost, each=5)
+    found = read(events, chosen, compact=compact, keep=lambda: chosen.random() >= lost, each=each)
     assert found.shape == (11, 0)
 
 
