@@ -23,6 +23,7 @@ def what_conversions_return(graph: ClockGraph, array: Int64s) -> None:
 
 def what_orders_return(graph: ClockGraph, array: Int64s) -> None:
     assert_type(graph.order((5, 3), (6, "MONOTONIC")), int)
+    assert_type(graph.order((5, 3), (6, 3), bars="guaranteed"), int)
     assert_type(graph.order((array, 3), (6, 3)), npt.NDArray[np.int8])
     assert_type(graph.order((5, 3), ([6], 3)), npt.NDArray[np.int8])
 

@@ -376,12 +376,12 @@ def _gpu_work() -> list[dict[str, int]]:
 
 
 def overlap() -> Picture:
-    """Slices of two clocks: one pair certainly overlaps, one may, one certainly does not."""
+    """Slices of two clocks: by their bars one pair overlaps, one may, one does not."""
     copy, *kernels = _gpu_work()
     picture = Picture(
         "Slices of two clocks under their error bars",
-        "A copy, timed by BOOTTIME, and three kernels, timed by a GPU. The first kernel certainly "
-        "runs during the copy, the last one certainly after it. Of the second one nobody can say: "
+        "A copy, timed by BOOTTIME, and three kernels, timed by a GPU. By their bars the first "
+        "kernel runs during the copy, the last one after it. Of the second one nobody can say: "
         "the bar of its begin contains the end of the copy.",
         250,
     )

@@ -57,7 +57,9 @@ _FLOOR_COST: Final = record(
         "clock": or_null(clock("The clock of the events that are farthest; null without any.")),
         "at_most_ns": count("How far that is, ns."),
         "events_reordered": or_null(
-            count("How many events floor puts in an order that is certainly wrong; null: unknown.")
+            count(
+                "How many events floor puts in an order that is wrong by their bars; null: unknown."
+            )
         ),
         "clocks_left_out": count("How many clocks were not compared: there are too many."),
         "clocks_untied": count("Of how many clocks nothing says how far off they are."),

@@ -60,9 +60,9 @@ class Spans(NamedTuple):
 def count_undecided(spans: Spans) -> Values:
     """With how many spans of other groups each may overlap, or not.
 
-    Two spans certainly overlap where each has begun before the other one can have ended; they are
-    certainly apart where one has ended before the other one can have begun. So it is undecided
-    where one can begin within the bar of the other one's end.
+    By their bars two spans overlap where each has begun before the other one can have ended; they
+    are apart where one has ended before the other one can have begun. So it is undecided where
+    one can begin within the bar of the other one's end.
     """
     begin, begun, end, ended = spans[:4]
     by_begin, by_begun, by_end, by_ended = (np.argsort(column) for column in spans[:4])

@@ -294,7 +294,7 @@ class Survey:
 
     @property
     def reordered(self) -> int:
-        """How many events floor puts in another order than they certainly had."""
+        """How many events floor puts in another order than they had by their bars."""
         return self._floor_cost.reordered or 0
 
     @cached_property

@@ -123,7 +123,7 @@ def _floor_cost(summary: Summary, names: Mapping[ClockId, str]) -> str:
     if cost.reordered is None:
         order = "--policy tube says how many events that puts in the wrong order"
     else:
-        order = f"it puts {count(cost.reordered, 'event')} in an order that is certainly wrong"
+        order = f"it puts {count(cost.reordered, 'event')} in an order that is wrong by their bars"
     if untied:
         order += f"; {untied}"
     if floor:

@@ -370,32 +370,50 @@ class ClockGraph(GraphFacts):
         self,
         one: tuple[int | np.integer[Any], ClockLike],
         other: tuple[int | np.integer[Any], ClockLike],
+        *,
+        bars: Bars = "estimated",
     ) -> int: ...
 
     @overload
-    def order(self, one: tuple[IntArray, ClockLike], other: ClockTimes) -> npt.NDArray[np.int8]: ...
+    def order(
+        self,
+        one: tuple[IntArray, ClockLike],
+        other: ClockTimes,
+        *,
+        bars: Bars = "estimated",
+    ) -> npt.NDArray[np.int8]: ...
 
     @overload
-    def order(self, one: ClockTimes, other: tuple[IntArray, ClockLike]) -> npt.NDArray[np.int8]: ...
+    def order(
+        self,
+        one: ClockTimes,
+        other: tuple[IntArray, ClockLike],
+        *,
+        bars: Bars = "estimated",
+    ) -> npt.NDArray[np.int8]: ...
 
-    def order(self, one: ClockTimes, other: ClockTimes) -> int | npt.NDArray[np.int8]:
+    def order(
+        self, one: ClockTimes, other: ClockTimes, *, bars: Bars = "estimated"
+    ) -> int | npt.NDArray[np.int8]:
         """Compare two (timestamp, clock): -1, 1, or 0 where the bars overlap.
 
-        Timestamps of one clock compare exactly. Where a clock was set back, a reading that it had
-        twice counts as either.
+        Timestamps of one clock compare exactly, unless it was set back, reset or wrapped and may
+        have read them before that or after it: then by all instants that each can be.
 
         Args:
             one, other: (timestamps, clock), timestamps as for `convert`: an int, or as many as the
                 other has.
+            bars: "estimated" or "guaranteed", as for `convert`. By guaranteed ones, the order is
+                certain where limits and half-widths are declared or were recorded.
 
         Returns:
             an int for two ints, else an int8 ndarray.
 
         Raises:
             UsageError, ConversionError: as `convert` with the tube; arrays of different lengths,
-                or a side that is not a pair.
+                a side that is not a pair, or no such bars.
         """
-        return ordering.order(self._parts, one, other)
+        return ordering.order(self._parts, one, other, bars)
 
     def discontinuities(self) -> list[PairDiscontinuity]:
         """Suspends, steps, resets, outliers and changes of rate, each with its zone and size.

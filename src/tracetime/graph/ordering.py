@@ -1,4 +1,4 @@
-"""Which of two readings of different clocks comes first, where their bars decide it."""
+"""Which of two readings comes first, where their bars decide it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,23 @@ from tracetime.graph.clock_lookup import clock_named
 from tracetime.graph.conversion import bounded, by_name, unconverted, unplaced
 from tracetime.graph.parts import GraphParts
 from tracetime.graph.rate import saturated_ns
+from tracetime.graph.tube.bars import Bars, check_bars
+from tracetime.graph.tube.one_clock import Side, Signs, signs_of
 from tracetime.graph.values import Given, take
 
 Values = npt.NDArray[np.int64]
 
 
-def order(parts: GraphParts, one: ClockTimes, other: ClockTimes) -> int | npt.NDArray[np.int8]:
+def order(
+    parts: GraphParts, one: ClockTimes, other: ClockTimes, bars: Bars
+) -> int | npt.NDArray[np.int8]:
     """Compare the sides; see `ClockGraph.order`."""
+    check_bars(bars)
     for side in (one, other):
         if not (isinstance(side, (tuple, list)) and len(side) == 2):
             raise UsageError(f"order compares (timestamps, clock) with as many, not {side!r}")
     (ts_one, clock_one), (ts_other, clock_other) = one, other
-    first, second = clock_named(parts, clock_one), clock_named(parts, clock_other)
+    clocks = clock_named(parts, clock_one), clock_named(parts, clock_other)
     mine, theirs = take(ts_one), take(ts_other)
     if mine.missing is not None or theirs.missing is not None:
         raise UsageError("there are nulls among the timestamps: order compares whole numbers")
@@ -34,28 +39,56 @@ def order(parts: GraphParts, one: ClockTimes, other: ClockTimes) -> int | npt.ND
             f"order compares as many timestamps with as many: {len(mine.values)} with "
             f"{len(theirs.values)}"
         )
-    earliest = latest = mine.values
-    low = high = theirs.values
-    if first != second:
-        try:
-            with parts.lock:
-                reference = parts.tubes.reference(first, second)
-        except ConversionError as error:
-            raise by_name(parts, error) from None
-        earliest, latest = _on_reference(parts, mine, first, reference)
-        low, high = _on_reference(parts, theirs, second, reference)
-    signs = (earliest > high).astype(np.int8) - (latest < low)
+    try:
+        with parts.lock:
+            signs = _signs(parts, (mine, theirs), clocks, bars)
+    except ConversionError as error:
+        raise by_name(parts, error) from None
     return signs.item() if mine.scalar and theirs.scalar else signs
 
 
+def _signs(
+    parts: GraphParts, given: tuple[Given, Given], clocks: tuple[ClockId, ClockId], bars: Bars
+) -> Signs:
+    """Which of two readings came first: on one of their clocks, or on a third one."""
+    is_one = clocks[0] == clocks[1]
+    if is_one:
+        reference = clocks[0]
+        sides = [_possible(parts, side.values, reference) for side in given]
+    else:
+        reference = parts.tubes.reference(*clocks)
+        sides = [
+            _on_reference(parts, side, clock, reference, bars)
+            for side, clock in zip(given, clocks, strict=True)
+        ]
+    one, other = _as_long(*sides)
+    signs = signs_of(one, other)
+    if is_one and parts.tubes.counter(reference) is None:
+        # As they were given: in ns they may be beyond int64.
+        signs = signs_of(*_as_long(*((side.values, side.values) for side in given)))
+    return parts.tubes.in_order(reference, signs, (one, other), bars)
+
+
+def _as_long(one: tuple[Values, Values], other: tuple[Values, Values]) -> tuple[Side, Side]:
+    """Two sides as arrays of one length: either may be one reading."""
+    columns = np.broadcast_arrays(*one, *other)
+    return Side(*columns[:2]), Side(*columns[2:])
+
+
+def _possible(parts: GraphParts, values: Values, clock: ClockId) -> tuple[Values, Values]:
+    """Readings in the unit of bars on their clock; of a short counter, all that they can be."""
+    ns, counter = _in_ns(parts, values, clock), parts.tubes.counter(clock)
+    return (ns, ns) if counter is None else counter.possible(ns)
+
+
 def _on_reference(
-    parts: GraphParts, given: Given, clock: ClockId, reference: ClockId
+    parts: GraphParts, given: Given, clock: ClockId, reference: ClockId, bars: Bars
 ) -> tuple[Values, Values]:
     """The bars of readings on `reference`; about both times where the clock had a reading twice."""
     if clock == reference:
         there = own_bars(parts, given.values, clock)
         return there, there
-    reached = bounded(parts, given.values, clock, reference, "estimated")
+    reached = bounded(parts, given.values, clock, reference, bars)
     bad = unplaced(reached.status)
     if bad is not None and parts.tubes.counter(clock) is None:
         bad = np.where(bad == AMBIGUOUS_SOURCE, np.uint8(0), bad)
@@ -70,9 +103,7 @@ def own_bars(parts: GraphParts, values: Values, clock: ClockId) -> Values:
     What is beyond int64 becomes its end.
     """
     with parts.lock:
-        unit_ns = parts.contents.unit_ns(clock)
-        counter = parts.tubes.counter(clock)
-    there, _ = saturated_ns(values, Fraction(unit_ns))
+        there, counter = _in_ns(parts, values, clock), parts.tubes.counter(clock)
     if counter is None:
         return there
     first, last = counter.wraps_of(there)
@@ -83,3 +114,7 @@ def own_bars(parts: GraphParts, values: Values, clock: ClockId) -> Values:
             REASONS[AMBIGUOUS_SOURCE],
         )
     return first
+
+
+def _in_ns(parts: GraphParts, values: Values, clock: ClockId) -> Values:
+    return saturated_ns(values, Fraction(parts.contents.unit_ns(clock)))[0]

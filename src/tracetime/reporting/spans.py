@@ -32,7 +32,7 @@ _MOST_TICKS: Final = 5
 """Labels of a scale: as many as fit on a phone."""
 
 _READING: Final = (
-    "Solid: the slice certainly runs. Pale: it may. Hatched: both may run, and whether the two "
+    "Solid: by its bars, the slice runs. Pale: it may. Hatched: both may run, and whether the two "
     "overlap cannot be said, because the error bars of an end and a begin meet. They count as "
     "independent of each other: where both share an error, more could be said."
 )

@@ -45,11 +45,11 @@ ROWS: Final = (
     Row(
         "events-reordered",
         {"error": ""},
-        "Perfetto's rule puts events in an order that is certainly wrong.",
-        title="Perfetto's rule puts {events} in an order that is certainly wrong",
+        "Perfetto's rule puts events in an order that is wrong by their error bars.",
+        title="Perfetto's rule puts {events} in an order that is wrong by their bars",
         why=(
-            "Each of them is placed before another event that certainly happened earlier: the two "
-            "clocks drifted apart since the snapshot."
+            "Each of them is placed before another event that, by its bars, happened earlier: the "
+            "two clocks drifted apart since the snapshot."
         ),
         fix="Convert with `--policy tube`, or take snapshots more often.",
     ),

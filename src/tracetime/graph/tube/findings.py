@@ -190,7 +190,7 @@ def _wrong(evidence: Evidence, which: Values, around: Around) -> list[Discontinu
 
 
 def is_off(outlier: Discontinuity) -> bool:
-    """Whether a snapshot certainly contradicts the bars of the others."""
+    """Whether a snapshot contradicts the bars of the others, however it was read."""
     assert outlier.size_ns is not None
     return outlier.size_ns[0] > 0 or outlier.size_ns[1] < 0
 

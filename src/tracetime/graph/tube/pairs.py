@@ -89,6 +89,7 @@ class Pairs:
             self._tube_from,
         )
         self._set_back: dict[ClockId, bool] = {}
+        self._read_twice: dict[ClockId, list[ClockId]] = {}
         self._suspends = Suspends(self.shared, self._sleeps)
 
     def pair(self, one: ClockId, other: ClockId) -> Pair:
@@ -163,6 +164,41 @@ class Pairs:
         if clock == pair.a:
             return pair.tube.is_read_twice
         return pair.tube.has_set_back and not self._slept(pair)
+
+    def read_twice(self, clock: ClockId) -> list[Pair]:
+        """The tubes by which a clock may have had one reading at two instants.
+
+        Those with the clocks that are steadier, or as steady, and those of orders.
+        """
+        if clock not in self._read_twice:
+            own, rank = steadiness(clock), _set_back_rank(clock)
+            witnesses = (
+                other
+                for other in self._graph.neighbours[clock]
+                if steadiness(other) < own
+                or _set_back_rank(other) == rank
+                or self._graph.orders.has(clock, other)
+            )
+            found = self._read_twice[clock] = []
+            for other in islice(witnesses, _MOST_WITNESSES):
+                with suppress(ConversionError):
+                    pair = self.pair(clock, other)
+                    twice = pair.tube.read_twice(inverse=clock == pair.b)
+                    if len(twice.lows) and not (clock == pair.b and self.only_stood_still(pair)):
+                        found.append(other)
+        return [self.pair(clock, other) for other in self._read_twice[clock]]
+
+    def to_one_set_back(self, clock: ClockId) -> Pair | None:
+        """The tube to a steadier clock that was set back, as this one then was; else None.
+
+        None where any steadier one was not: it would show that.
+        """
+        own = steadiness(clock)
+        steadier = [one for one in self._graph.neighbours[clock] if steadiness(one) < own]
+        with suppress(ConversionError):
+            if steadier and all(self.read_twice(one) for one in steadier[:_MOST_WITNESSES]):
+                return self.pair(clock, steadier[0])
+        return None
 
     def only_stood_still(self, pair: Pair) -> bool:
         """Whether b fell against a, but not against another clock that all their snapshots have.

@@ -28,6 +28,7 @@ from tracetime.graph.tube.machines import Machines, alone
 from tracetime.graph.tube.mesh import Mesh
 from tracetime.graph.tube.meshes import Meshes
 from tracetime.graph.tube.neighbours import Neighbours
+from tracetime.graph.tube.one_clock import Side, Signs, in_order
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.pairs import Pairs
 from tracetime.graph.tube.paths import Paths
@@ -129,6 +130,10 @@ class TubePolicy:
     def reference(self, one: ClockId, other: ClockId) -> ClockId:
         """The clock to compare readings of two clocks on; see `Paths.reference`."""
         return self._paths.reference(one, other)
+
+    def in_order(self, clock: ClockId, signs: Signs, sides: tuple[Side, Side], bars: Bars) -> Signs:
+        """Which of two readings of one clock came first; see `one_clock.in_order`."""
+        return in_order(self._pairs, clock, signs, sides, bars)
 
     def was_set_back(self, clock: ClockId) -> bool:
         """Whether a clock fell: one of its readings can then be two instants."""

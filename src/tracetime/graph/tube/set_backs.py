@@ -79,7 +79,7 @@ class Sweep(NamedTuple):
         most = np.where(high == OPEN_HIGH, OPEN_HIGH, a + high)[which]
         reached = np.maximum.accumulate(least)[:-1]
         fell = most[1:] < reached
-        return _united(most[1:][fell], reached[fell])
+        return united(most[1:][fell], reached[fell])
 
 
 class Spans(NamedTuple):
@@ -101,6 +101,13 @@ class Spans(NamedTuple):
         at = np.searchsorted(self.first, values, side="right") - 1
         found: Mask = (at >= 0) & (values <= self.last[at])
         return found
+
+    def there(self) -> tuple[Values, Values]:
+        """What the other clock may have read at these readings: intervals, ends included."""
+        rows = list(zip(*(column.tolist() for column in self), strict=True))
+        least = [_moved(np.array([first]), low, OPEN_LOW)[0] for first, _, low, _ in rows]
+        most = [_moved(np.array([last]), high, OPEN_HIGH)[0] for _, last, _, high in rows]
+        return np.array(least, dtype=np.int64), np.array(most, dtype=np.int64)
 
     def widen(self, lows: Values, highs: Values, earliest: Values, latest: Values) -> None:
         """Have bars of the other clock, of readings in [lows, highs], hold all their instants."""
@@ -216,7 +223,7 @@ def read_twice(here: Sweep, there: Sweep, late_ns: int) -> Spans | None:
         rows.append((begin - beyond, end + beyond))
     if not rows:
         return None
-    return _spans(here, *_united(*np.array(rows, dtype=np.int64).T))
+    return _spans(here, *united(*np.array(rows, dtype=np.int64).T))
 
 
 def _spans(here: Sweep, first: Values, last: Values) -> Spans:
@@ -255,7 +262,7 @@ def _range(low: Values, high: Values, which: Mask) -> tuple[int, int]:
     return least, int(highs.max()) if len(highs) else OPEN_HIGH
 
 
-def _united(first: Values, last: Values) -> tuple[Values, Values]:
+def united(first: Values, last: Values) -> tuple[Values, Values]:
     """Intervals as ascending, disjoint ones."""
     order = np.argsort(first, kind="stable")
     first, last = first[order], np.maximum.accumulate(last[order])

@@ -6,7 +6,7 @@ Built over clock a, the pair's steadier one; the other direction is its inverse.
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -44,8 +44,10 @@ from tracetime.graph.tube.order_rows import (
 from tracetime.graph.tube.own_intervals import holding_intervals, holding_rows
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
-from tracetime.graph.tube.set_backs import Spans, possible_set_backs, untold
+from tracetime.graph.tube.set_backs import Spans, possible_set_backs, united, untold
 from tracetime.graph.tube.slept import NEVER_SLEPT, Slept
+
+_NOWHERE: Final = np.empty((2, 0), dtype=np.int64)
 
 
 class Converted(NamedTuple):
@@ -238,6 +240,22 @@ class Tube:
     def has_set_back(self) -> bool:
         """Whether clock b fell, so that one reading of it may be two instants."""
         return len(self._ambiguous().lows) > 0
+
+    @property
+    def is_either_way(self) -> bool:
+        """Whether one of the two clocks fell, and nothing tells which."""
+        return self._turned is not None
+
+    def read_twice(self, *, inverse: bool) -> AmbiguousValues:
+        """What clock a may have read at two instants; with `inverse`, clock b."""
+        if inverse:
+            return self._ambiguous()
+        if self._turned is not None:
+            return self._turned._ambiguous()
+        found = [] if self._twice is None else [(self._twice.first, self._twice.last)]
+        if self._hidden is not None:
+            found.append(self._hidden.there())
+        return AmbiguousValues(*united(*np.concatenate([_NOWHERE, *found], axis=1)))
 
     @property
     def only_reset(self) -> bool:

@@ -75,22 +75,42 @@ class Counter(NamedTuple):
         ends = self.readings.min(keepdims=True), self.readings.max(keepdims=True)
         return self.unfold(values, *ends)
 
+    def possible(self, values: Values) -> tuple[Values, Values]:
+        """The first and the last unfolded values possible near the snapshots, or next to that.
+
+        Near is no further from the first or the last one than snapshots are from each other. What
+        is nowhere there was read before or after.
+        """
+        usual = self._usual_gap()
+        least, most = _within(self.readings.min()), _within(self.readings.max())
+        sides = self._unfolded(values, least - usual, most + usual)
+        return np.minimum(*sides), np.maximum(*sides)
+
     def unfold(self, values: Values, lows: Values, highs: Values) -> tuple[Values, Values]:
         """The first and the last unfolded `values` possible between lows and highs.
 
         A value that is nowhere in the span is placed next to its nearer end. Values that are
         negative, or not below the modulus, are already unfolded.
         """
-        m = self.modulus
-        lows, highs = (np.clip(side, -(1 << 62), 1 << 62) for side in (lows, highs))
-        folded = (values >= 0) & (values < m)
-        raw = np.where(folded, values, 0)
-        first = raw + -((raw - lows) // m) * m
-        last = raw + (highs - raw) // m * m
+        first, last = self._unfolded(values, lows, highs)
+        lows, highs = _within(lows), _within(highs)
         none = first > last
         nearer = np.where(lows - last <= first - highs, last, first)
-        first, last = np.where(none, nearer, first), np.where(none, nearer, last)
+        return np.where(none, nearer, first), np.where(none, nearer, last)
+
+    def _unfolded(self, values: Values, lows: Values, highs: Values) -> tuple[Values, Values]:
+        """The first unfolded `values` from lows on, and the last up to highs."""
+        m = self.modulus
+        folded = (values >= 0) & (values < m)
+        raw = np.where(folded, values, 0)
+        first = raw + -((raw - _within(lows)) // m) * m
+        last = raw + (_within(highs) - raw) // m * m
         return np.where(folded, first, values), np.where(folded, last, values)
+
+
+def _within(ends: Values) -> Values:
+    """Ends of spans, so far from those of int64 that a wrap more fits."""
+    return np.clip(ends, -(1 << 62), 1 << 62)
 
 
 Near = Callable[[Counter], tuple[Values, Values]]
