@@ -48,10 +48,10 @@ class FloorCost:
     Attributes:
         clock: the clock where it is farthest; None where nothing was compared.
         largest_ns: how far that is.
-        reordered: how many events floor puts in another order than they had by their bars: behind one
-            that came later or, where those are fewer, before one that came earlier (its earliest
-            is after the other's latest; ties in file order; a million of events of the file at a
-            time). None where events were not examined.
+        reordered: how many events floor puts in another order than they had by their bars: behind
+            one that came later or, where those are fewer, before one that came earlier (its
+            earliest is after the other's latest; ties in file order; a million of events of the
+            file at a time). None where events were not examined.
         clocks_left_out: how many clocks may be farther off, and were not examined.
         untied: the clocks of events that floor places and the tube has no path for, or a bar with
             an open side: how far off they are is unknown.
