@@ -30,6 +30,8 @@ cdef class Renumberer:
     cdef object names               # of machines, bytes by machine
     cdef set described              # machines that an earlier file has described
     cdef set shared                 # machines that several files are of
+    cdef dict processes             # the number of its track, by machine, pid and name
+    cdef set seen                   # those of the file at hand
     cdef readonly set named         # machines whose SystemInfo has been written
     cdef uint32_t machine           # that the flags are of
     cdef bint known, is_described, is_shared
@@ -41,6 +43,7 @@ cdef class Renumberer:
     cdef uint32_t machine_of(self, Span packet) except? 0 nogil
     cdef bint is_left_out(self, const Field *f) noexcept nogil
     cdef bint put_payload(self, const Field *f) except -1 nogil
+    cdef int find_process(self, Span track) except -1 nogil
     cdef int put_track_event(self, Span event) except -1 nogil
     cdef int put_legacy(self, Span event) except -1 nogil
     cdef int put_defaults(self, Span defaults) except -1 nogil

@@ -1,9 +1,9 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The packets of several traces with numbers of their own, so that they can be one trace.
 
-Packet sequences, machines, tracks and flows get numbers that no other file has; what a recorder
-says of a recording is left out where it would be said twice. All else stays byte for byte, and so
-does what is malformed.
+Packet sequences, machines, tracks and flows get numbers that no other file has; but a process of one
+boot has one track. What a recorder says of a recording is left out where it would be said twice. All
+else stays byte for byte, and so does what is malformed.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -95,6 +95,8 @@ cdef class Renumberer:
         self.names = names
         self.shared = shared
         self.described = set()
+        self.processes = {}
+        self.seen = set()
         self.named = set()
 
     def __dealloc__(self):
@@ -110,6 +112,7 @@ cdef class Renumberer:
         self.tracks.forget()
         self.flows.forget()
         self.machines.forget()
+        self.seen.clear()
         for own, made in machines.items():
             self.machines.add(own, made)
         self.is_of_one = len(set(machines.values())) == 1
@@ -220,6 +223,8 @@ cdef class Renumberer:
         if f.number == PACKET_TRACK_EVENT:
             self.put_track_event(span_of(f))
         elif f.number == PACKET_TRACK_DESCRIPTOR:
+            if self.is_shared:
+                self.find_process(span_of(f))
             self.put_numbers(
                 self.tracks, span_of(f), &self.inner, TRACK_DESCRIPTOR_UUID,
                 TRACK_DESCRIPTOR_PARENT_UUID, 0,
@@ -241,6 +246,37 @@ cdef class Renumberer:
         else:
             return False
         return True
+
+    cdef int find_process(self, Span track) except -1 nogil:
+        """Give the track of a process the number that it has from an earlier file, if it is there.
+
+        Perfetto takes two tracks of one pid for two processes. Two of one file are two.
+        """
+        cdef bint found
+        cdef Field f
+        cdef Span rest = track, process, name
+        cdef uint64_t own = load_number(track, TRACK_DESCRIPTOR_UUID, &found), pid
+        process.data = process.end = name.data = name.end = NULL
+        while next_field(&rest, &f):
+            if f.number == TRACK_DESCRIPTOR_THREAD:
+                return 0
+            if f.number == TRACK_DESCRIPTOR_PROCESS and f.wire == BYTES:
+                process = span_of(&f)
+        if process.data == NULL or not own or self.tracks.find(own) != NULL:
+            return 0
+        pid = load_number(process, PROCESS_DESCRIPTOR_PID, &found)
+        while next_field(&process, &f):
+            if f.number == PROCESS_DESCRIPTOR_PROCESS_NAME and f.wire == BYTES:
+                name = span_of(&f)
+        with gil:
+            key = (self.machine, pid, <bytes>name.data[:name.end - name.data])
+            made = None if key in self.seen else self.processes.get(key)
+            self.seen.add(key)
+            if made is None:
+                self.processes[key] = self.tracks.of(own)
+            else:
+                self.tracks.add(own, made)
+        return 0
 
     cdef int put_track_event(self, Span event) except -1 nogil:
         """Write a TrackEvent into `inner`."""
