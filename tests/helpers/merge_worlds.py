@@ -22,6 +22,7 @@ def trace_of(
     start_ns: int = BOOTS,
     *,
     kernel: str = "",
+    version: str = "",
     boot_id: bytes = b"",
     later_ns: int = 0,
     booted_ns: int = 0,
@@ -36,6 +37,7 @@ def trace_of(
     if kernel:
         info = proto.packet.add().system_info
         info.utsname.release = kernel
+        info.utsname.version = version
         info.num_cpus = 4
     for second in range(11):
         at = start_ns + later_ns + second * 1_000_000_000

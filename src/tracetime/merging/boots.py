@@ -18,6 +18,7 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import UsageError
 from tracetime.merging.boot_runs import Stretch, home_stretch, runs, stretches_of
 from tracetime.merging.files import MergedFile, file_named
+from tracetime.merging.unset_walls import are_unset
 from tracetime.text import duration, printable
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
@@ -25,6 +26,11 @@ _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 
 _READ_APART_NS: Final = 100_000
 """So far apart may a recorder read the two clocks of one snapshot."""
+
+_UNSET: Final = (
+    "a wall clock that was never set, but began with a default when its machine was booted, as it "
+    "does in any boot, proves nothing"
+)
 
 _NO_FILE: Final = -1
 
@@ -242,6 +248,9 @@ def _compared(one: MergedFile, other: MergedFile) -> tuple[bool, str]:
     here, there = boot_instants(one), boot_instants(other)
     if not len(here) or not len(there):
         return False, "a file lacks snapshots of BOOTTIME and REALTIME"
+    here, there = (booted[~are_unset(booted, ours.machine)] for booted in (here, there))
+    if not len(here) or not len(there):
+        return False, _UNSET
     apart = _least_difference(here, there)
     text = duration(apart)
     if apart > _READ_APART_NS:

@@ -27,6 +27,7 @@ from tracetime.merging.constant_offsets import instants_between, span_on
 from tracetime.merging.files import MergedFile
 from tracetime.merging.suspended_walls import after_suspend_ns
 from tracetime.merging.ties import Tie
+from tracetime.merging.unset_walls import are_unset
 from tracetime.text import duration, printable
 
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
@@ -136,6 +137,8 @@ def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
         return _Wall(file, times, times, halves, "as its kernel says (adjtimex: maxerror)")
     if assumed_ns is None:
         return "its recorder gives no bound of its wall clock; see --assume-wall-clock"
+    if len(booted) and are_unset(booted, file.facts.machine).all():
+        return "it was never set: it began with a default when the machine was booted"
     try:
         low, high = span_on(file, ClockId(_REALTIME))
     except (ConversionError, UsageError):
