@@ -1,9 +1,15 @@
 """Times of captures that cannot be meant: at 0, of interfaces whose clocks differ, of joins."""
 
+from itertools import pairwise
+
+import numpy as np
 import pytest
 from captures import Capture, pcap
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tracetime import diagnose, open_trace
+from tracetime.formats.pcapng.odd_times import CaptureTimes
 
 C = Capture()
 US = 1_790_000_000 * 10**6
@@ -103,3 +109,52 @@ def test_times_at_both_ends_of_int64_are_compared(told):
 def test_sections_one_after_the_other_are_not(told):
     assert told(*section(US), *section(US + 19 * S), *section(US + 10**6 * S)) == []
     assert told(C.section(), C.section(), *section(US)) == []
+
+
+def by_itself(packets, sections):
+    """What `CaptureTimes.odd` says of packets, (interface, ns), one after the other."""
+    stamped = [(on, ns, number) for number, (on, ns) in enumerate(packets) if ns]
+    times, turns = {}, {}
+    for on, ns, number in stamped:
+        times.setdefault(on, []).append((ns, number))
+    for (one, was, _), (other, ns, number) in pairwise(stamped):
+        if one != other:
+            turns.setdefault((one, other), []).append((was - ns, number))
+    found, told = [], set()
+    for (one, other), by in sorted(turns.items()):
+        back = [(ns, number) for ns, number in by if ns > 10**9]
+        if len(back) >= max(3, 0.9 * len(by)):
+            told |= {one, other}
+            found.append(("apart", len(times[other]), back[0][1], max(back)[0]))
+    rest = sorted(set(times) - told, key=lambda on: (min(times[on])[0], on))
+    for one, other in pairwise(rest):
+        by_ns = min(times[other])[0] - max(times[one])[0]
+        if by_ns > 31_557_600 * 10**9:
+            few = min(one, other, key=lambda on: len(times[on]))
+            found.append(("apart", len(times[few]), times[few][0][1], by_ns))
+    latest = None
+    for k, begin in enumerate(sections):
+        end = [*sections, 10**9][k + 1]
+        here = [one for on in times if begin <= on < end for one in times[on]]
+        if here and latest is not None and min(here)[0] < latest - 10**9:
+            by_ns = latest - min(here)[0]
+            found.append(("joined", len(here), min(number for _, number in here), by_ns))
+        latest = max([latest] * (latest is not None) + [ns for ns, _ in here], default=None)
+    return found
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0, 5, 6, 8, 12, 10**9])), max_size=60),
+    st.lists(st.integers(0, 60), max_size=3),
+    st.sets(st.integers(1, 5), max_size=3),
+)
+def test_all_interfaces_at_once_are_as_one_packet_after_the_other(packets, cuts, sections):
+    packets = [(on, ns * 10**9) for on, ns in packets]
+    sections = [0, *sorted(sections)]
+    times = CaptureTimes()
+    for begin, end in pairwise(sorted({0, len(packets), *(min(c, len(packets)) for c in cuts)})):
+        on, ns = np.array(packets[begin:end], np.int64).T
+        times.add(on, ns, np.arange(begin, end))
+    odd = times.odd(sections, [f"interface {k}" for k in range(6)])
+    found = [(one.kind, one.events, one.packet, one.worst_ns) for one in odd]
+    assert [one for one in found if one[0] != "zero"] == by_itself(packets, sections)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.formats.steps_back import USUAL_NS
-from tracetime.graph.values import ascending, difference
+from tracetime.graph.values import difference
 from tracetime.text import count, duration
 from tracetime.trace_facts import OddEvents
 
@@ -48,6 +50,8 @@ class _Times(NamedTuple):
 class _Turns:
     """Where a packet of one interface follows that of another: how many go back, and how far."""
 
+    __slots__ = ("back", "first", "most_ns", "turns")
+
     def __init__(self) -> None:
         self.turns = self.back = self.most_ns = self.first = 0
 
@@ -70,10 +74,13 @@ class CaptureTimes:
         if not len(ns):
             return
         self._add_turns(on, ns, number)
-        for interface in ascending(on).tolist():
-            rows = on == interface
-            found = _times_of(ns[rows], number[rows])
-            known = self._times.get(interface)
+        rows, starts = _by(on)
+        counts = np.diff(starts, append=len(on))
+        firsts = np.minimum.reduceat(number[rows], starts)
+        leasts, mosts = (of.reduceat(ns[rows], starts) for of in (np.minimum, np.maximum))
+        groups = (on[rows[starts]], counts, firsts, leasts, mosts)
+        for interface, *times in zip(*(one.tolist() for one in groups), strict=True):
+            found, known = _Times(*times), self._times.get(interface)
             self._times[interface] = found if known is None else known.joined(found)
 
     def _add_turns(self, on: Values, ns: Values, number: Values) -> None:
@@ -82,17 +89,26 @@ class CaptureTimes:
             number = np.r_[number[0], number]
         self._last = int(on[-1]), int(ns[-1])
         turns = np.flatnonzero(on[1:] != on[:-1]) + 1
+        if not len(turns):
+            return
+        before, after, number = on[turns - 1], on[turns], number[turns]
         by_ns = difference(ns[turns - 1], ns[turns])
-        pairs = np.stack([on[turns - 1], on[turns]], axis=1)
-        for pair in np.unique(pairs, axis=0):
-            rows = np.flatnonzero((pairs == pair).all(axis=1))
-            back = rows[by_ns[rows] > USUAL_NS]
-            seen = self._turns.setdefault((int(pair[0]), int(pair[1])), _Turns())
-            if len(back) and not seen.back:
-                seen.first = int(number[turns[back[0]]])
-            seen.turns += len(rows)
-            seen.back += len(back)
-            seen.most_ns = max(seen.most_ns, int(by_ns[back].max(initial=0)))
+        is_back = by_ns > USUAL_NS
+        rows, starts = _by(before, after)
+        counts = np.diff(starts, append=len(turns))
+        backs = np.add.reduceat(is_back[rows].astype(np.int64), starts)
+        mosts = np.maximum.reduceat(np.where(is_back, by_ns, 0)[rows], starts)
+        firsts = np.minimum.reduceat(np.where(is_back, number, INT64_MAX)[rows], starts)
+        groups = (before[rows[starts]], after[rows[starts]], counts, backs, mosts, firsts)
+        for one, other, n, back, most_ns, first in zip(
+            *(group.tolist() for group in groups), strict=True
+        ):
+            seen = self._turns.setdefault((one, other), _Turns())
+            if back and not seen.back:
+                seen.first = first
+            seen.turns += n
+            seen.back += back
+            seen.most_ns = max(seen.most_ns, int(most_ns))
 
     def odd(self, sections: Sequence[int], names: Sequence[str]) -> list[OddEvents]:
         """What cannot be meant.
@@ -127,8 +143,8 @@ class CaptureTimes:
                     names[after], names[before], few, self._times[few].first, by_ns, ""
                 )
 
-    def _begin(self, on: int) -> int:
-        return self._times[on].least_ns
+    def _begin(self, on: int) -> tuple[int, int]:
+        return self._times[on].least_ns, on
 
     def _differ(
         self, ahead: str, behind: str, on: int, first: int, by_ns: int, tai: str
@@ -138,12 +154,10 @@ class CaptureTimes:
 
     def _overlapping(self, sections: Sequence[int]) -> Iterator[OddEvents]:
         """Sections that begin before those before them end; the capture of each is apart."""
-        ends = [*sections[1:], max(self._times, default=0) + 1]
         latest_ns = None
-        for begin, end in zip(sections, ends, strict=True):
-            here = [one for on, one in self._times.items() if begin <= on < end]
-            if not here:
-                continue
+        sectioned = groupby(sorted(self._times), lambda on: bisect_right(sections, on))
+        for _, interfaces in sectioned:
+            here = [self._times[on] for on in interfaces]
             first_ns = min(one.least_ns for one in here)
             if latest_ns is not None and first_ns < latest_ns - USUAL_NS:
                 by_ns = latest_ns - first_ns
@@ -156,6 +170,13 @@ class CaptureTimes:
                 if latest_ns is None
                 else max(latest_ns, *(one.most_ns for one in here))
             )
+
+
+def _by(*keys: Values) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Rows in the order of their keys, as they were within one; and where each key begins."""
+    rows = np.lexsort(keys[::-1])
+    starts = np.flatnonzero(np.any([np.diff(key[rows], prepend=-1) != 0 for key in keys], axis=0))
+    return rows, starts
 
 
 def _times_of(ns: Values, number: Values) -> _Times:
