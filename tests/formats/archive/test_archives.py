@@ -257,6 +257,28 @@ def test_members_are_limited_in_number(put, monkeypatch):
         open_traces(put(zipped({"a": ONE, "b": ONE, "c": ONE})))
 
 
+def with_zip64_end(content):
+    """The archive with the end that one of over 65,535 members has: its list's length in 64 bits."""
+    end = len(content) - 22
+    members, size, at = struct.unpack("<10xHII2x", content[end:])
+    record = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, members, members, size, at)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, end, 1)
+    return (
+        content[:end]
+        + record
+        + locator
+        + struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 1, 1, 47, 0, 0)
+    )
+
+
+def test_the_list_of_members_is_limited_whichever_record_gives_its_length(put, monkeypatch):
+    content = with_zip64_end(zipped({"a": ONE, "b": ONE, "c": ONE}))
+    assert rows(open_traces(put(content))) == [2] * 3
+    monkeypatch.setattr(zip_members, "_MOST_DIRECTORY", 100)
+    with pytest.raises(TraceError, match="list of members of the zip archive is longer"):
+        open_traces(put(content))
+
+
 def test_damaged_members_are_told(put):
     content = zipped({"a": ONE}, zipfile.ZIP_STORED)
     at = content.index(ONE)

@@ -6,7 +6,7 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import IO, Final
+from typing import IO, Final, cast
 
 from tracetime.errors import TraceError
 from tracetime.formats.archive.tar_members import FOLDER
@@ -37,6 +37,27 @@ DAMAGED: Final = (
 """What zipfile raises for bytes that are not a zip archive, or a damaged one."""
 
 
+class _Pieces:
+    """An archive of which nothing is read in pieces that are longer than its list may be.
+
+    zipfile reads the list in one piece, whose length one of several records gives.
+    """
+
+    def __init__(self, content: IO[bytes]) -> None:
+        self._content = content
+        self.seek = content.seek
+        self.seekable = content.seekable
+        self.tell = content.tell
+
+    def read(self, n: int = -1) -> bytes:
+        if n > _MOST_DIRECTORY:
+            raise TraceError(
+                f"the list of members of the zip archive is longer than {_MOST_DIRECTORY >> 20} "
+                "MiB: unpack it, and give the traces in it"
+            )
+        return self._content.read(n)
+
+
 class ZipMembers:
     """The members of a zip archive.
 
@@ -45,9 +66,9 @@ class ZipMembers:
     """
 
     def __init__(self, content: IO[bytes]) -> None:
-        _check_directory(content)
+        _check_end(content)
         try:
-            self._archive = zipfile.ZipFile(content)
+            self._archive = zipfile.ZipFile(cast("IO[bytes]", _Pieces(content)))
         except DAMAGED as error:
             raise damaged("zip", error) from error
 
@@ -90,8 +111,8 @@ def damaged(what: str, error: BaseException) -> TraceError:
     return TraceError(f"{subject} is cut off or damaged ({error}): get a whole copy")
 
 
-def _check_directory(content: IO[bytes]) -> None:
-    """Refuse a list of members that would take much memory, before it is read."""
+def _check_end(content: IO[bytes]) -> None:
+    """Refuse an archive that has lost its end."""
     size = content.seek(0, 2)
     content.seek(max(0, size - _END_SIZE - _LONGEST_REMARK))
     end = content.read()
@@ -101,9 +122,4 @@ def _check_directory(content: IO[bytes]) -> None:
         raise TraceError(
             "the zip archive is cut off: its list of members, which was at its end, is missing; "
             "get a whole copy"
-        )
-    if int.from_bytes(end[at + 12 : at + 16], "little") > _MOST_DIRECTORY:
-        raise TraceError(
-            f"the list of members of the zip archive is longer than {_MOST_DIRECTORY >> 20} MiB: "
-            "unpack it, and give the traces in it"
         )
