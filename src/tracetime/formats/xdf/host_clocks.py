@@ -65,6 +65,7 @@ class HostClock:
         n_boots: how many starts there are; 0 without pings.
         scatter_ns: how far its pings are off each other.
         shift: by how much its offsets shift, at once or slowly, at most.
+        steps: whether it is known to have begun anew, or to have been set.
     """
 
     def __init__(self, machine: int, host: str, pings: Pings) -> None:
@@ -74,7 +75,12 @@ class HostClock:
         self._boots = _boots(pings)
         self.n_boots = int(self._boots.max(initial=-1)) + 1
         known = np.flatnonzero(self._boots >= 0)
-        self._in_file = known[np.argsort(pings.packet[known], kind="stable")]
+        in_file = known[np.argsort(pings.packet[known], kind="stable")]
+        self._in_file, self._boots_in_file = pings.rows(in_file), self._boots[in_file]
+        # The last is that of the host, -1.
+        clocks = map(self.clock, (*self._clocks[1:], None))
+        self._numbers = np.array([ClockId.parse(one).clock for one in clocks], np.uint32)
+        self.steps = bool(pings.jumps(_RESET_NS).any())
         self.scatter_ns = pings.scatter_ns(_RESET_NS)
         self.shift = self._largest_shift()
 
@@ -128,39 +134,29 @@ class HostClock:
             for clock in map(self.clock, self._clocks)
         ]
 
-    def clocks_of(self, packet: int, times: Values) -> npt.NDArray[np.uint32]:
-        """The number of the clock that stamped each of some samples of one chunk.
+    def clocks_of(self, packets: Values, times: Values) -> npt.NDArray[np.uint32]:
+        """The number of the clock that stamped each of some samples, of a chunk and a time each.
 
         That of a start, where the pings before and after the chunk leave no other; else that of
         the host, whose readings may mean several instants.
         """
-        numbers = np.full(len(times), self._number(None), np.uint32)
         if self.n_boots <= 1:
-            return numbers
-        at = int(np.searchsorted(self._pings.packet[self._in_file], packet))
-        before, after = self._in_file[:at][-1:], self._in_file[at:][:1]
-        apart_ns = _FOREVER_NS
-        if len(before) and len(after):
-            rose = self._pings.recorder_ns[after] - self._pings.recorder_ns[before]
-            apart_ns = abs(int(rose[0])) + _LATE_NS
-        possible: dict[int, npt.NDArray[np.bool_]] = {}
-        for ping, earlier, later in ((before, _LATE_NS, apart_ns), (after, apart_ns, _LATE_NS)):
-            if len(ping):
-                read, boot = int(self._pings.host_ns[ping[0]]), int(self._boots[ping[0]])
-                here = (times >= read - earlier) & (times <= read + later)
-                possible[boot] = possible[boot] | here if boot in possible else here
-        several = np.sum(list(possible.values()), axis=0) > 1
-        for boot, here in possible.items():
-            numbers[here & ~several] = self._number(boot)
-        return numbers
-
-    @property
-    def steps(self) -> bool:
-        """Whether it is known to have begun anew, or to have been set."""
-        return bool(self._pings.jumps(_RESET_NS).any())
-
-    def _number(self, boot: int | None) -> int:
-        return ClockId.parse(self.clock(boot)).clock
+            return np.full(len(times), self._numbers[-1], np.uint32)
+        pings = self._in_file
+        after = np.searchsorted(pings.packet, packets)
+        has_before, has_after = after > 0, after < len(pings.packet)
+        before, after = np.maximum(after - 1, 0), np.minimum(after, len(pings.packet) - 1)
+        apart_ns = np.abs(pings.recorder_ns[after] - pings.recorder_ns[before])
+        apart_ns = np.minimum(apart_ns, _FOREVER_NS - _LATE_NS) + _LATE_NS
+        apart_ns[~(has_before & has_after)] = _FOREVER_NS
+        read_ns = pings.host_ns[before]
+        has_before &= (times >= read_ns - _LATE_NS) & (times <= read_ns + apart_ns)
+        read_ns = pings.host_ns[after]
+        has_after &= (times >= read_ns - apart_ns) & (times <= read_ns + _LATE_NS)
+        boots = np.where(has_before, self._boots_in_file[before], self._boots_in_file[after])
+        several = has_before & has_after & (boots != self._boots_in_file[after])
+        boots[several | ~(has_before | has_after)] = -1
+        return self._numbers[boots]
 
 
 def host_clocks(

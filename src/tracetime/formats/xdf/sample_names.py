@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime.events_table import TYPES
@@ -18,47 +20,58 @@ _INSTANT: Final = TYPES.index("instant")
 MOST_CHANNELS: Final = 32
 """Samples of more have no args: a table of numbers says them better."""
 
-_NAMED = ("category", "track_name", "process_name")
+_NAMED: Final = {"category": "type", "track_name": "name", "process_name": "hostname"}
+"""Columns, and what the header of a stream says of them."""
 
 
-def names_of(header: StreamHeader, values: Any) -> dict[str, pa.Array]:
-    """The columns of names of some samples of one stream; see `name_columns`.
+def names_of(parts: Sequence[tuple[StreamHeader, Any]]) -> dict[str, pa.Array]:
+    """The columns of names of samples; see `name_columns`.
 
     Args:
-        values: of the samples, as `Samples` has them.
+        parts: the stream and the values of samples that follow each other, as `Samples` has them.
     """
-    n = len(values)
-    texts = dict(zip(_NAMED, (header.type, header.name, header.hostname), strict=True))
-    names = {name: _repeated(text, n) for name, text in texts.items()}
-    names["track"] = pa.array(np.full(n, header.number, np.uint64))
-    names["type"] = pa.array(np.full(n, _INSTANT if header.is_text else _COUNTER, np.int8))
-    if header.is_text:
-        markers = pa.array([row[0] for row in values], pa.string())
-        names["name"] = markers.dictionary_encode()
-        names["value"] = pa.nulls(n, pa.float64())
-        names["args"] = _text_args(values, n)
-    else:
-        names["name"] = _repeated(header.name, n)
-        with np.errstate(invalid="ignore"):  # a signalling NaN
-            names["value"] = pa.array(values[:, 0].astype(np.float64))
-        names["args"] = _number_args(values)
+    each: dict[int, tuple[StreamHeader, list[Any]]] = {}
+    for header, values in parts:
+        each.setdefault(header.number, (header, []))[1].append(values)
+    number = {stream: k for k, stream in enumerate(each)}
+    headers = [header for header, _ in each.values()]
+    lengths = [len(some) for _, some in parts]
+    stream = np.repeat([number[header.number] for header, _ in parts], lengths)
+    # Values are made stream by stream.
+    back = np.argsort(np.argsort(stream, kind="stable"))
+    described = [_described(*of_one) for of_one in each.values()]
+    columns = [
+        pa.concat_arrays(column).take(pa.array(back)) for column in zip(*described, strict=True)
+    ]
+    texts = {name: [getattr(h, field) for h in headers] for name, field in _NAMED.items()}
+    names = {name: _repeated(given, stream) for name, given in texts.items()}
+    names["track"] = pa.array(np.array([h.number for h in headers], np.uint64)[stream])
+    types = [_INSTANT if header.is_text else _COUNTER for header in headers]
+    names["type"] = pa.array(np.array(types, np.int8)[stream])
+    names |= zip(("name", "value", "args"), columns, strict=True)
+    names["name"] = names["name"].dictionary_encode()
     return names
 
 
-def joined(parts: Sequence[dict[str, pa.Array]]) -> dict[str, pa.Array]:
-    """The columns of names of samples of several streams, one after another."""
-    return {name: _joined([part[name] for part in parts]) for name in parts[0]}
+def _described(header: StreamHeader, values: list[Any]) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """The name, the value and the args of each sample of one stream."""
+    if header.is_text:
+        rows = list(chain.from_iterable(values))
+        markers = pa.array([row[0] for row in rows], pa.string())
+        return markers, pa.nulls(len(rows), pa.float64()), _text_args(rows, len(rows))
+    numbers = np.concatenate(values)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        first = pa.array(numbers[:, 0].astype(np.float64))
+    named = pa.repeat(pa.scalar(header.name or None, pa.string()), len(numbers))
+    return named, first, _number_args(numbers)
 
 
-def _joined(arrays: list[pa.Array]) -> pa.Array:
-    column = pa.chunked_array(arrays)
-    return column.unify_dictionaries().combine_chunks()
-
-
-def _repeated(text: str, n: int) -> pa.Array:
-    """A text n times; nulls where it is empty."""
-    codes = pa.array(np.zeros(n, np.int32), mask=np.full(n, not text))
-    return pa.DictionaryArray.from_arrays(codes, pa.array([text], pa.string()))
+def _repeated(texts: list[str], which: npt.NDArray[np.intp]) -> pa.Array:
+    """One of some texts in each row; null where it is empty."""
+    distinct = {text: k for k, text in enumerate(dict.fromkeys(filter(None, texts)))}
+    codes = np.array([distinct.get(text, -1) for text in texts], np.int32)[which]
+    known = pa.array(list(distinct), pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), known)
 
 
 def _text_args(values: Sequence[Sequence[str]], n: int) -> pa.Array:

@@ -20,7 +20,7 @@ from tracetime.errors import TraceError, UsageError
 from tracetime.formats.xdf import MAGIC
 from tracetime.formats.xdf.chunks import SAMPLES, STREAM_HEADER, Chunk, varlen
 from tracetime.formats.xdf.content import Content
-from tracetime.formats.xdf.seconds import Seconds, Values, are_times, nanoseconds
+from tracetime.formats.xdf.seconds import Seconds, are_times
 from tracetime.formats.xdf.stream_header import SAMPLE_BYTES, StreamHeader
 
 MOST_BYTES: Final = 1 << 30
@@ -52,11 +52,6 @@ class Samples(NamedTuple):
     first: int
     seconds: Seconds
     values: Any
-
-    @property
-    def times(self) -> Values:
-        """Their timestamps, ns."""
-        return nanoseconds(self.seconds)
 
     @property
     def items(self) -> npt.NDArray[np.uint32]:

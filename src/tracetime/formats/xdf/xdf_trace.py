@@ -25,8 +25,9 @@ from tracetime.formats.xdf.host_clocks import (
     host_clocks,
     machines,
 )
-from tracetime.formats.xdf.sample_names import joined, names_of
+from tracetime.formats.xdf.sample_names import names_of
 from tracetime.formats.xdf.samples import SampleReader, Samples
+from tracetime.formats.xdf.seconds import nanoseconds
 from tracetime.formats.xdf.stream_header import StreamHeader
 from tracetime.formats.xdf.streams import Streams, chunks_of, offsets_of
 from tracetime.graph.graph import ClockGraph
@@ -224,22 +225,25 @@ class XdfTrace(RecordTrace):
 
     def _records(self, parts: list[Samples], names: bool) -> Records:
         """Samples as columns."""
-        times = [part.times for part in parts]
-        lengths = [len(some) for some in times]
-        hosts = [self._hosts[part.header.number] for part in parts]
-        clocks = [
-            host.clocks_of(part.chunk.number, some)
-            for host, part, some in zip(hosts, parts, times, strict=True)
-        ]
+        lengths = [len(part.seconds) for part in parts]
+        times = nanoseconds(np.concatenate([part.seconds for part in parts]))
+        packets = np.repeat(np.array([p.chunk.number for p in parts], np.int64), lengths)
+        each = [self._hosts[part.header.number] for part in parts]
+        hosts = {host.machine: host for host in each}
+        machine = np.repeat(np.array([host.machine for host in each], np.uint32), lengths)
+        clock = np.empty(len(times), np.uint32)
+        order = np.argsort(machine, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(machine[order])) + 1):
+            clock[rows] = hosts[int(machine[rows[0]])].clocks_of(packets[rows], times[rows])
         columns: Columns = {
-            "packet": np.repeat(np.array([p.chunk.number for p in parts], np.uint64), lengths),
+            "packet": packets.astype(np.uint64),
             "item": np.concatenate([part.items for part in parts]),
-            "machine": np.repeat(np.array([h.machine for h in hosts], np.uint32), lengths),
-            "clock": np.concatenate(clocks),
-            "timestamp": np.concatenate(times),
+            "machine": machine,
+            "clock": clock,
+            "timestamp": times,
             "offset": np.repeat(np.array([p.chunk.offset for p in parts], np.uint64), lengths),
         }
-        named = joined([names_of(p.header, p.values) for p in parts]) if names else {}
+        named = names_of([(p.header, p.values) for p in parts]) if names else {}
         return Records(columns, named, self._position(parts[-1].chunk.end))
 
     def _position(self, end: int) -> int:
