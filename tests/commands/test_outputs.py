@@ -166,7 +166,7 @@ def test_what_a_killed_run_left_goes_with_the_next(spawn, write, tmp_path, comma
 
 def kill_while_writing(spawn, directory, words):
     with spawn(*words) as child:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while not parts(directory) and time.monotonic() < end:
             time.sleep(0.001)
         child.send_signal(signal.SIGKILL)

@@ -191,7 +191,7 @@ def reading(tmp_path):
 
 
 def until(condition):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
