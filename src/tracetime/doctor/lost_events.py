@@ -38,10 +38,12 @@ def lost_events(survey: Survey) -> Iterator[Finding]:
 
 def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     groups = survey.of("unknown_source_clock")
-    elsewhere, plain = [], []
+    elsewhere, plain, early = [], [], []
     for group in groups:
         clock = group.clock
-        if clock.clock in _SEQUENCES and (clock.clock, clock.machine) in survey.by_number:
+        if clock in survey.infos:
+            early.append(group)
+        elif clock.clock in _SEQUENCES and (clock.clock, clock.machine) in survey.by_number:
             elsewhere.append(group)
         elif clock.machine not in tied:
             continue
@@ -87,14 +89,15 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
             trace_clock=survey.trace_clock,
             trace_machine=survey.trace_clock.machine,
         )
-    for found in _by_number(plain).values():
-        yield _finding(
-            "clock-without-snapshot",
-            found,
-            None,
-            _by_orders(survey, found),
-            trace_clock=survey.trace_clock,
-        )
+    for some, parts in ((plain, ("never",)), (early, ("before", "later", "write_before"))):
+        for found in _by_number(some).values():
+            yield _finding(
+                "clock-without-snapshot",
+                found,
+                None,
+                (*parts, *_by_orders(survey, found)),
+                trace_clock=survey.trace_clock,
+            )
 
 
 def _advice(survey: Survey) -> tuple[str, str]:
