@@ -41,14 +41,11 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     elsewhere, plain, early = [], [], []
     for group in groups:
         clock = group.clock
-        if clock in survey.infos:
-            early.append(group)
-        elif clock.clock in _SEQUENCES and (clock.clock, clock.machine) in survey.by_number:
+        is_read = clock in survey.infos
+        if not is_read and clock.clock in _SEQUENCES and _others(survey, clock):
             elsewhere.append(group)
-        elif clock.machine not in tied:
-            continue
-        else:
-            plain.append(group)
+        elif clock.machine in tied:
+            (early if is_read else plain).append(group)
     for number, found in _by_number(elsewhere).items():
         others = _others(survey, found[0].clock)
         yield _finding(
