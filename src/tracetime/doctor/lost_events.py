@@ -38,7 +38,9 @@ def lost_events(survey: Survey) -> Iterator[Finding]:
 
 def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     groups = survey.of("unknown_source_clock")
-    elsewhere, plain, early = [], [], []
+    elsewhere: list[Group] = []
+    plain: list[Group] = []
+    early: list[Group] = []
     for group in groups:
         clock = group.clock
         is_read = clock in survey.infos
