@@ -10,76 +10,29 @@ import contextlib
 import fcntl
 import os
 import shutil
-import stat
-import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Final
-from weakref import WeakKeyDictionary
+from typing import Final
 
 from tracetime.errors import UsageError
+from tracetime.inputs import refuse_input
 
 _ENDING: Final = ".part"
-
-_inputs: WeakKeyDictionary[IO[bytes], os.stat_result] = WeakKeyDictionary()
-"""The files that are being read, while they are open."""
-
-_inputs_lock: Final = threading.Lock()
-
-
-def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file, and nothing else.
-
-    Raises:
-        UsageError: it is no file, or cannot be read.
-    """
-    name = os.fspath(path)
-    try:
-        # Before it is opened: to open a pipe may block.
-        if not stat.S_ISREG(Path(name).stat().st_mode):
-            raise UsageError(f"cannot read {name!r}: it is not a file")
-        return Path(name).open("rb")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"cannot read {name!r}: {reason}") from error
-
-
-def protect(file: IO[bytes]) -> None:
-    """Refuse to write over this open file, until it is closed."""
-    # A file object without a file of the system cannot be written over.
-    with contextlib.suppress(OSError, ValueError), _inputs_lock:
-        _inputs[file] = os.fstat(file.fileno())
-
-
-def refuse_input(path: str | os.PathLike[str]) -> None:
-    """Check that nothing reads the file, under whatever name.
-
-    Raises:
-        UsageError: it is being read.
-    """
-    try:
-        facts = Path(path).stat()
-    except (OSError, ValueError):
-        return
-    with _inputs_lock:
-        read = any(os.path.samestat(facts, of) for file, of in _inputs.items() if not file.closed)
-    if read:
-        raise UsageError(f"cannot write {str(path)!r}: that is what is read; choose another file")
 
 
 def file_target(path: str | os.PathLike[str]) -> Path:
     """The file to write for `path`: links are followed, so that a link stays one.
 
     Raises:
-        UsageError: it is no file, or one that is being read, under any name.
+        UsageError: it is no file, or one that is being read, under any name, or in a directory that
+            is.
     """
     try:
         target = Path(os.path.realpath(path))
-        if target.exists():
-            if not target.is_file():
-                raise UsageError(f"cannot write {str(path)!r}: it is not a file")
-            refuse_input(path)
+        if target.exists() and not target.is_file():
+            raise UsageError(f"cannot write {str(path)!r}: it is not a file")
+        refuse_input(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot write {str(path)!r}: {reason}; choose another file") from error
@@ -134,8 +87,10 @@ class Part:
 
         Raises:
             OSError: of renaming.
+            UsageError: since `file_target` the target was opened to be read.
         """
         assert self.path is not None
+        refuse_input(self._target)
         self.path.replace(self._target)
         self.path = None
 

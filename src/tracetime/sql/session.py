@@ -17,8 +17,8 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from tracetime.atomic_file import refuse_input
 from tracetime.errors import TracetimeError, UsageError
+from tracetime.inputs import refuse_input
 from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.sql.casts import cast
 from tracetime.sql.events import EXTRAS, NAMES, Extras, extras_in, unqualified_extras_in
