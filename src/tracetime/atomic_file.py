@@ -63,6 +63,12 @@ class Part:
         self._lock = -1
         self.path: Path | None = None
 
+    @property
+    def beside(self) -> Path:
+        """A path for who makes the file, or a directory, itself; with the endings of the target."""
+        assert self.path is not None
+        return self.path.with_name(f"{self.path.name}.new{''.join(self._target.suffixes)}")
+
     def make(self) -> Path:
         """Make the file, empty, with the target's mode.
 
@@ -91,14 +97,21 @@ class Part:
         """
         assert self.path is not None
         refuse_input(self._target)
-        self.path.replace(self._target)
-        self.path = None
+        made = self.beside
+        if made.is_file():
+            shutil.copymode(self.path, made)
+            made.replace(self.path)
+        if made.is_dir():
+            made.replace(self._target)
+        else:
+            self.path.replace(self._target)
+            self.path = None
 
     def discard(self) -> None:
         """Remove the file, unless it has taken the name, and release the lock."""
         if self.path is not None:
             with contextlib.suppress(OSError):
-                self.path.unlink(missing_ok=True)
+                _remove(self.path)
             self.path = None
         if self._lock >= 0:
             os.close(self._lock)
@@ -122,6 +135,16 @@ def _made(path: Path) -> int:
     return made
 
 
+def _remove(path: Path) -> None:
+    """Remove a part, and what was made beside it."""
+    for made in path.parent.glob(f"{path.name}.new*"):
+        if made.is_dir():
+            shutil.rmtree(made, ignore_errors=True)
+        else:
+            made.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+
+
 def _remove_leftovers(directory: Path, start: str) -> None:
     with contextlib.suppress(OSError):
         for path in directory.iterdir():
@@ -134,23 +157,29 @@ def _remove_if_dead(path: Path) -> None:
         file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
+            _remove(path)
         finally:
             os.close(file)
 
 
 @contextlib.contextmanager
-def whole_file(target: Path) -> Iterator[Path]:
-    """A new, empty file that takes the name and mode of `target` when the block ends.
+def whole_file(target: Path, *, empty: bool = True) -> Iterator[Path]:
+    """A new file that takes the name and mode of `target` when the block ends.
 
     If the block raises, the file is removed, and `target` stays as it was.
+
+    Args:
+        target: as `file_target` returns it.
+        empty: give an empty file; else a path where there is none, with the endings of `target`.
+            What is made there may be a directory, where nothing is at `target`.
 
     Raises:
         UsageError: an OSError in the block, or of renaming.
     """
     part = Part(target)
     try:
-        yield part.make()
+        made = part.make()
+        yield made if empty else part.beside
         part.take_name()
     except OSError as error:
         raise not_written(target, error) from error

@@ -122,7 +122,7 @@ def test_nor_over_any_of_several_that_are_merged(tracetime, write):
     [
         "copy (select 1) to '{}'", "copy (select 1) to \"{}\"", "copy (select 1) to $${}$$",
         "create table t as select 1; copy t to '{}' (format parquet)",
-        "explain analyze copy (select 1) to '{}'", "copy (select 1) to $a${}$a$",
+        "COPY/* to 'x' */(select 1) -- to\n To '{}'", "copy (select 1) to $a${}$a$",
     ],
 )  # fmt: skip
 def test_nor_by_a_statement(tracetime, path, name, sql):

@@ -25,6 +25,7 @@ class TraceFolder:
     Attributes:
         files: paths and sizes (bytes), by path.
         size: of all files, bytes.
+        links_out: those that are links to what is not in the directory.
 
     Raises:
         UsageError: it cannot be read, or has too many files.
@@ -33,6 +34,7 @@ class TraceFolder:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self.files: dict[Path, int] = {}
+        self.links_out: list[Path] = []
         self.closed = False
         try:
             self._list(Path(self.path))
@@ -44,13 +46,15 @@ class TraceFolder:
 
     def _list(self, folder: Path) -> None:
         protect_all(self, [folder.stat()])
-        home = os.path.realpath(folder) + os.sep
+        home = _real(folder)
         left = [folder]
         while left:
             for entry in sorted(os.scandir(left.pop()), key=lambda entry: entry.name):
                 if entry.is_dir(follow_symlinks=False):
                     left.append(Path(entry.path))
-                elif entry.is_file() and os.path.realpath(entry.path).startswith(home):
+                elif entry.is_symlink() and not _real(entry.path).startswith(home):
+                    self.links_out.append(Path(entry.path))
+                elif entry.is_file():
                     self.files[Path(entry.path)] = entry.stat().st_size
                     protect_all(self, [entry.stat()])
                 if len(self.files) + len(left) > _MOST_FILES:
@@ -72,3 +76,8 @@ class TraceFolder:
         """Raise UsageError once it is closed."""
         if self.closed:
             raise UsageError(f"the trace {self.path!r} is closed")
+
+
+def _real(path: str | os.PathLike[str]) -> str:
+    """Where a path leads, with a separator at its end."""
+    return os.path.join(os.path.realpath(path), "")  # noqa: PTH118  which drops it
