@@ -53,8 +53,8 @@ class BakeSummary:
         forced: of a trace of another format, begins and ends of slices moved to the one before them
             on their track although their bars exclude that order: slices nest as in the source.
         early: of a trace of another format, events before time 0, which Perfetto does not take.
-        left_out: of a trace of another format, events that track events of Perfetto's cannot be,
-            or that there was no room for.
+        left_out: of a trace of another format, what else is not in the output.
+        left_out_by: how much of that for which reason; docs/howto/bake.md lists them.
         truncated: the error after which the rest of the file was not read.
     """
 
@@ -75,6 +75,7 @@ class BakeSummary:
     forced: int
     early: int
     left_out: int
+    left_out_by: dict[str, int]
     truncated: TraceError | None
 
     def to_dict(self) -> dict[str, object]:
@@ -142,6 +143,7 @@ def bake(
         forced=0,
         early=0,
         left_out=0,
+        left_out_by={},
         truncated=trace.truncated,
     )
 
@@ -173,7 +175,8 @@ def _bake_events(
         set_aside=0,
         forced=written.forced,
         early=written.early,
-        left_out=written.left_out,
+        left_out=sum(written.left_out.values()),
+        left_out_by=written.left_out,
         truncated=trace.truncated,
     )
 

@@ -79,11 +79,34 @@ def slices_schema(policy: PolicyName) -> pa.Schema:
     return BOUNDED_SLICES_SCHEMA if policy == "tube" else SLICES_SCHEMA
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Arrows:
+    """The arrows of flows, from slice to slice; a trace without any has none.
+
+    Attributes:
+        columns: out, into, int64: ids of slices; named: whether the flow is called by a name and a
+            category, both texts that may be null.
+        lost: how many events of flows make none, by a key of `event_baking.reasons.REASONS`.
+    """
+
+    columns: Mapping[str, pa.Array]
+    lost: Mapping[str, int]
+
+    @classmethod
+    def none(cls) -> Arrows:
+        """Of a trace whose events are in no flow."""
+        columns = {name: pa.array([], pa.int64()) for name in ("out", "into")}
+        columns["named"] = pa.array([], pa.bool_())
+        columns |= {name: pa.array([], _TEXT) for name in ("name", "category")}
+        return cls(columns, {})
+
+
 @dataclass(eq=False, slots=True)
 class SliceReading:
     """Counts that are known once the trace has been read.
 
     Attributes:
+        wants_arrows: whether to read `arrows`, too; set before it is read.
         left_out: how many slices there was no room for.
         names_left_out: the same of names and arguments.
         unresolved: how many events have no trace time: they begin and end nothing.
@@ -99,6 +122,8 @@ class SliceReading:
     not_nested: int = 0
     reversed: int = 0
     unmatched: int = 0
+    wants_arrows: bool = False
+    arrows: Arrows | None = None
 
 
 class Slices(Iterator[pa.RecordBatch]):
@@ -130,6 +155,12 @@ class Slices(Iterator[pa.RecordBatch]):
     def read_all(self) -> pa.Table:
         """Return all that is left, as one table."""
         return pa.Table.from_batches(self, self.schema)
+
+    def _read_with_arrows(self) -> tuple[pa.Table, Arrows]:
+        """All slices, and the arrows between them."""
+        self._reading.wants_arrows = True
+        table = self.read_all()
+        return table, self._reading.arrows or Arrows.none()
 
     @property
     def left_out(self) -> int:
@@ -241,14 +272,14 @@ def _columns(
         "dur": arrow_of(slices["dur"]),
         "depth": arrow_of(slices["depth"]),
         "parent": arrow_of(parent.astype(np.int64), parent < 0),
-        "name": _named(slices["name"], strings),
-        "category": _named(slices["category"], strings),
+        "name": texts_by_number(slices["name"], strings),
+        "category": texts_by_number(slices["category"], strings),
         "track": arrow_of(track.astype(np.int64)),
-        "track_name": _named(track_names[track], strings),
+        "track_name": texts_by_number(track_names[track], strings),
         "tid": _numbers(_at(tids, thread), thread < 0),
-        "thread_name": _named(_at(thread_names, thread), strings),
+        "thread_name": texts_by_number(_at(thread_names, thread), strings),
         "pid": _numbers(_at(pids, process), process < 0),
-        "process_name": _named(_at(process_names, process), strings),
+        "process_name": texts_by_number(_at(process_names, process), strings),
     }
     return {**columns, **bars}
 
@@ -262,8 +293,8 @@ def _numbers(values: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_]) -> p
     return arrow_of(values, missing | (values == NO_NUMBER))
 
 
-def _named(codes: npt.NDArray[np.int32], strings: Strings) -> pa.Array:
-    """Strings by number as a dictionary of those that occur; null for -1."""
+def texts_by_number(codes: npt.NDArray[np.int32], strings: Strings) -> pa.Array:
+    """Return strings by number as a dictionary of those that occur; null for -1."""
     ends, text = strings
     used = np.zeros(len(ends) + 1, dtype=np.bool_)
     used[codes] = True

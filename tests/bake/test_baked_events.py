@@ -146,74 +146,33 @@ class TestSlices:
         assert {one[4] for one in made.slices} == {"stream", None}
 
 
-class TestFlows:
-    def flows(self, made):
-        """The flows that go on from slices, and that end at them."""
-        events = [p.track_event for p in packets_of(made.data) if p.HasField("track_event")]
-        return (
-            {e.name: list(e.flow_ids) for e in events if e.flow_ids},
-            {e.name: list(e.terminating_flow_ids) for e in events if e.terminating_flow_ids},
-        )
-
-    def test_an_arrow_joins_the_slices_around_its_ends(self, bake):
-        made = bake(
-            document(
-                event("X", 10, "outer", dur=90),
-                event("X", 20, "sender", dur=10),
-                event("X", 60, "receiver", dur=10, tid=2),
-                event("s", 25, "go", id=7, cat="c"),
-                event("f", 65, "go", id=7, cat="c", tid=2, bp="e"),
-            )
-        )
-        begins, ends = self.flows(made)
-        assert begins.keys() == {"sender"}
-        assert ends == {"receiver": begins["sender"]}
-
-    def test_an_end_outside_slices_is_of_the_next_one(self, bake):
-        made = bake(
-            document(
-                event("X", 20, "sender", dur=10),
-                event("X", 60, "receiver", dur=10, tid=2),
-                event("s", 25, "go", id=7),
-                event("f", 55, "go", id=7, tid=2),
-            )
-        )
-        assert self.flows(made)[1].keys() == {"receiver"}
-
-    def test_one_id_of_two_categories_is_two_flows(self, bake):
-        made = bake(
-            document(
-                event("X", 10, "a", dur=10),
-                event("X", 30, "b", dur=10),
-                *(event("s", 15, "go", id=7, cat=cat) for cat in "xy"),
-            )
-        )
-        assert len(set(self.flows(made)[0]["a"])) == 2
-
-    def test_a_flow_in_no_slice_is_counted(self, bake):
-        made = bake(document(event("X", 10, "a", dur=1), event("s", 15, "go", id=7)))
-        assert made.summary.left_out == 1
-        assert self.flows(made) == ({}, {})
-
-    def test_spans_are_joined_to_parents_elsewhere(self, bake):
-        made = bake(otlp(*simulated_world(1, hosts=2, calls=5).groups), "tube")
-        begins, ends = self.flows(made)
-        assert begins
-        assert sum(map(len, begins.values())) == sum(map(len, ends.values()))
-
-
 class TestCounters:
-    def test_one_number_is_called_as_its_counter(self, bake):
-        made = bake(document(event("C", 5, "heap", args={"bytes": 3})))
-        (row,) = made.events("counter")
-        assert (row["track_name"], row["value"], row["trace_time"]) == ("heap", 3.0, 5000)
-
-    def test_several_numbers_are_a_counter_each(self, bake):
-        made = bake(document(event("C", 5, "heap", args={"old": 3, "new": 4.5, "text": "x"})))
+    def counters(self, made):
         rows = made.events("counter")
-        assert sorted((row["track_name"], row["value"]) for row in rows) == [
-            ("heap new", 4.5),
-            ("heap old", 3.0),
+        return sorted((row["track_name"], row["value"]) for row in rows)
+
+    def test_each_number_is_a_counter_called_by_its_key_too(self, bake):
+        made = bake(
+            document(
+                event("C", 5, "heap", args={"bytes": 3}),
+                event("C", 5, "mem", args={"old": 3, "new": 4.5, "text": "x"}),
+            )
+        )
+        assert self.counters(made) == [("heap bytes", 3.0), ("mem new", 4.5), ("mem old", 3.0)]
+        assert made.summary.left_out_by == {"counter_without_number": 1}
+
+    def test_a_text_that_is_a_number_is_one_and_an_array_is_none(self, bake):
+        made = bake(document(event("C", 5, "heap", args={"a": "5.5", "b": [1], "": 2})))
+        assert self.counters(made) == [("heap ", 2.0), ("heap a", 5.5)]
+
+    def test_an_id_that_is_a_text_is_in_the_name(self, bake):
+        made = bake(
+            document(*(event("C", 5, "heap", id=one, args={"a": 1}) for one in ("x", "y", 7)))
+        )
+        assert [name for name, _ in self.counters(made)] == [
+            "heap a",
+            "heap id: x a",
+            "heap id: y a",
         ]
 
     def test_channels_of_streams_are_a_counter_each(self, bake):
@@ -228,7 +187,10 @@ class TestCounters:
         assert {row["pid"] for row in made.events("counter")} == {1}
 
     def test_a_counter_without_numbers_is_counted(self, bake):
-        assert bake(document(event("C", 5, "heap", args={"a": "x"}))).summary.left_out == 1
+        made = bake(
+            document(event("C", 5, "heap", args={"a": "x"}), event("C", 6, "heap", args={}))
+        )
+        assert made.summary.left_out_by == {"counter_without_number": 2}
 
 
 class TestTimes:
@@ -324,6 +286,7 @@ class TestKernel:
         made = EventPackets(1, 6, 0)
         made.put_slices(
             *columns[:4],
+            np.zeros(count, np.uint8),
             columns[4].astype(np.int32),
             np.zeros(count, np.int32),
             np.array([7], np.uint64),

@@ -23,13 +23,7 @@ Event = tuple[str, str, int]
 
 
 LEFT_OUT = ("service_event", "trace_uuid", "synchronization_marker")
-BY_TUBE = (
-    "resolved",
-    "non_monotonic_source",
-    "no_path",
-    "unknown_source_clock",
-    "unknown_target_clock",
-)
+BY_TUBE = ("resolved", "non_monotonic_source", "no_path")
 
 
 class Merged(NamedTuple):

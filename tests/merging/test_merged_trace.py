@@ -421,8 +421,10 @@ def test_packed_and_odd_numbers_are_renumbered():
     numbers = Renumberer(1, 1, {}, set())
     numbers.begin({0: 0})
     made = numbers.write(data)
-    expected = b"\xf8\x02\x01" + b"\xfa\x01\x03\x01\x02\x01" + b"\xfa\x02\x08"
-    assert made[4:] == expected + bytes([1, *[0] * 7])
+    # Below 2^32, trace_processor has numbers of its own.
+    first = b"\x80\x80\x80\x80\x10"
+    expected = b"\xf8\x02" + first + b"\xfa\x01\x03\x01\x02\x01" + b"\xfa\x02\x08"
+    assert made[4:] == expected + (1 << 32).to_bytes(8, "little")
 
 
 def test_events_of_a_file_without_clocks_are_moved_to_the_clock_of_the_output(tmp_path):

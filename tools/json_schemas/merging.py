@@ -16,7 +16,7 @@ from tools.json_schemas.notation import (
     record,
     text,
 )
-from tools.json_schemas.shared import clock
+from tools.json_schemas.shared import LEFT_OUT_BY, clock
 
 _KIND: Final = one_of(
     "What it is: one boot, a known offset, wall clocks, messages or collectives.",
@@ -44,19 +44,14 @@ _FILE: Final = record(
         "offset_ns": or_null(
             int64("The timeline's clock less its trace clock, in its middle; null: not tied.")
         ),
-        "drift_ppm": or_null(
-            number(
-                "How much faster the timeline's clock runs over it, where neither jumped; null "
-                "where nothing says."
-            )
-        ),
+        "drift_ppm": or_null(number("How much faster the timeline's clock runs over it.")),
         "constant_error_ns": or_null(
             count("How far the estimate strays from that offset at most, ns.")
         ),
         "half_width_ns": or_null(count("Half the bar, the median over it; null: open.")),
         "worst_half_width_ns": or_null(count("Half the bar at worst; null: open.")),
         "read_twice": count(
-            "How many of 257 instants its clock, which was set back, may have read twice."
+            "How many of 257 instants over the file its clock, which was set back, read twice."
         ),
         "why_not": or_null(text("Why it has no place; null where it has one.")),
         "looked_for": listed("What could have tied it, and why it did not.", text("One of these.")),
@@ -86,8 +81,7 @@ def _side(says: str) -> Schema:
             f"{says} null: snapshots do, or nothing.",
             {
                 "said": text("What it is one of: a tie, or the orders of a file itself."),
-                "number": count("Which order of that it is, from 0."),
-                "orders": count("How many there are."),
+                "number": count("Which of these it is, from 0."),
                 "before": clock("The clock that was read first."),
                 "before_ts": int64("What it read."),
                 "after": clock("The clock that was read after it."),
@@ -143,7 +137,8 @@ _WRITTEN_FILE: Final = record(
         "machine": count("The machine_id of its host; 0 is that of the timeline."),
         "unresolved": count("Events without a trace time."),
         "early": count("Events before time 0, of the output or of the file."),
-        "left_out": count("Events that track events of Perfetto's cannot be."),
+        "left_out": count("What else of a file of another format is not in the output."),
+        "left_out_by": LEFT_OUT_BY,
         "carried": count("Events where the file itself has them, moved with its trace clock."),
         "kept": count("Events moved to the one before them, within their bars."),
         "forced": count("Ends of slices moved so beyond their bars."),

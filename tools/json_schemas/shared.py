@@ -6,6 +6,7 @@ from typing import Final, get_args
 
 from tools.json_schemas.notation import (
     Schema,
+    by_name,
     count,
     int64,
     listed,
@@ -25,6 +26,7 @@ from tracetime.errors import (
     TracetimeError,
     UsageError,
 )
+from tracetime.event_baking.reasons import REASONS
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.ticks import Unit
 from tracetime.graph.tube.bars import Bars
@@ -82,6 +84,9 @@ READING: Final[dict[str, Schema]] = {
     ),
 }
 """How the reading of a trace went."""
+
+LEFT_OUT_BY: Final = by_name("How much of that for each reason.", count("How much."), REASONS)
+"""Why events of other formats are not in what `bake` and `merge` write."""
 
 SHARED: Final[dict[str, Schema]] = {
     "clock": text(

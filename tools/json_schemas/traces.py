@@ -21,6 +21,7 @@ from tools.json_schemas.notation import (
     text,
 )
 from tools.json_schemas.shared import (
+    LEFT_OUT_BY,
     READING,
     bars,
     clock,
@@ -489,7 +490,8 @@ BAKE: Final = record(
         "set_aside": count("Items without one, moved to where Perfetto does not read."),
         "forced": count("Begins and ends of slices, moved beyond their bars so that they nest."),
         "early": count("Events of other formats before time 0."),
-        "left_out": count("Events of other formats that track events of Perfetto's cannot be."),
+        "left_out": count("What else of other formats is not in the output."),
+        "left_out_by": LEFT_OUT_BY,
         "truncated": READING["truncated"],
     },
 )

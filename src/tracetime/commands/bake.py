@@ -14,6 +14,7 @@ from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text, size
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
+from tracetime.event_baking.reasons import REASONS
 from tracetime.text import count, duration, printable
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _counts(summary: BakeSummary) -> list[str]:
         (summary.set_aside, "item", "without a trace time set aside, where Perfetto does not look"),
         (summary.forced, "end", "of slices moved beyond their bars, so that they nest as before"),
         (summary.early, "event", "before time 0: Perfetto takes none"),
-        (summary.left_out, "event", "left out: track events of Perfetto's cannot be such"),
+        *((n, "event", f"left out: {REASONS[why]}") for why, n in summary.left_out_by.items()),
         (summary.moved, "event", "moved to the timestamp of their packet"),
         (summary.stamped, "packet", "without a time of their own have that of their items"),
         (summary.kept_in_order, "event", "kept in the order of the file, within their bars"),

@@ -14,6 +14,7 @@ from tracetime.commands.options import json_option, reading_options
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text, size
 from tracetime.commands.terminal import echo
+from tracetime.event_baking.reasons import REASONS
 from tracetime.text import count, duration, printable, signed_duration
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _counts(file: WrittenFile) -> list[str]:
     lines = (
         (file.unresolved, "event", "without a trace time: Perfetto leaves them out"),
         (file.early, "event", "before time 0 of the output or of the file: Perfetto takes none"),
-        (file.left_out, "event", "left out: track events of Perfetto's cannot be such"),
+        *((n, "event", f"left out: {REASONS[why]}") for why, n in file.left_out_by.items()),
         (file.carried, "event", "that no clock relates are where the file itself has them"),
         (file.forced, "end", "of slices moved beyond their bars, so that they nest as before"),
         (file.kept, "event", "kept in the order of the file, within their bars"),
@@ -267,8 +268,6 @@ def _lines(file: FileReport, report: MergeReport) -> list[str]:
 
 
 def _place(file: FileReport, report: MergeReport) -> str:
-    from tracetime.merging.pair_evidence import drift_text
-
     if file.empty:
         return "it has no event on its trace clock: nothing of it is placed or written"
     if file.offset_ns is None:
@@ -285,11 +284,9 @@ def _place(file: FileReport, report: MergeReport) -> str:
         bar = f"{why}: the bar is open"
     else:
         bar = f"+- {duration(file.half_width_ns)}, +- {duration(file.worst_half_width_ns)} at worst"
-    drift = drift_text(file.drift_ppm)
+    drift = f"{file.drift_ppm:+.3f} ppm"
     first = report.trace_time or printable(report.files[0].name)
     text = f"{signed_duration(file.offset_ns)} to {first}, {drift}, {bar}"
     if file.read_twice:
-        text += (
-            f"; its clock was set back and may have read {file.read_twice} of 257 instants twice"
-        )
+        text += f"; its clock was set back and read {file.read_twice} of 257 instants twice"
     return text

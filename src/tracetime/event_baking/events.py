@@ -1,4 +1,4 @@
-"""Events that are no slices: instants, values of counters, and where flows begin and end."""
+"""Events that are no slices: instants and values of counters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tracetime.arrays import known_of
 from tracetime.clocks.snapshot import INT64_MIN
 from tracetime.errors import PLACED
 from tracetime.event_baking.columns import Rows, numbered, text_at, texts_in
-from tracetime.event_baking.flows import FLOW_TYPES, FlowEvents
 from tracetime.event_baking.tracks import Owner, Tracks
 from tracetime.events_table import (
     HAS_ARGS,
@@ -29,6 +28,7 @@ from tracetime.int_arrays import is_any_of
 
 _COUNTER: Final = TYPES.index("counter")
 _METADATA: Final = TYPES.index("metadata")
+_FLOWS: Final = tuple(TYPES.index(name) for name in ("flow_begin", "flow_step", "flow_end"))
 _SLICES: Final = tuple(
     TYPES.index(name)
     for name in (
@@ -53,11 +53,13 @@ class Events:
 
     Args:
         has_slices: whether slices are put, too: then only what is none is put here.
+        as_chrome: of Chrome's JSON, whose times before 0 Perfetto does not take, and whose counters
+            it has a rule for.
 
     Attributes:
-        flows: the events of flows.
         unresolved: rows without a trace time.
-        left_out: rows that are nothing that track events can be, or before trace time 0.
+        early: rows before trace time 0.
+        left_out: how many rows, or values of counters, are not put, by their reason.
     """
 
     def __init__(
@@ -66,16 +68,23 @@ class Events:
         tracks: Tracks,
         vocabulary: Vocabulary,
         has_slices: bool,
-        from_zero: bool,
+        as_chrome: bool,
     ) -> None:
         self._packets = packets
         self._tracks = tracks
         self._has_slices = has_slices
-        self._from_zero = from_zero
+        self._as_chrome = as_chrome
         self._lines = [kind.name == _LINE for kind in vocabulary.kinds]
-        self._series = Series()
-        self.flows = FlowEvents()
-        self.unresolved = self.left_out = self.early = 0
+        self._series = Series(as_chrome)
+        self.unresolved = self.early = self._not_events = self._without_number = 0
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        return {
+            "no_track_event": self._not_events,
+            "counter_without_number": self._without_number
+            + (self._series.beside if self._as_chrome else 0),
+        }
 
     def put(self, columns: Columns) -> None:
         """Put a batch with names."""
@@ -91,22 +100,14 @@ class Events:
         if not self._has_slices:
             self._put_instants(columns, others)
             return
-        flows = others[np.isin(kinds[others], FLOW_TYPES)]
-        texts = numbered(
-            [columns[name][flows] for name in ("name", "category")],
-            lambda row: self.flows.number(
-                *(text_at(columns, name, int(columns[name][flows[row]])) for name in _FLOW_TEXTS)
-            ),
-        )
-        self.flows.add(columns, flows, texts)
         is_line = np.array(self._lines, np.bool_)[columns["kind"][others]]
-        known = np.isin(kinds[others], (*_SLICES, *FLOW_TYPES)) | (kinds[others] < 0) & ~is_line
-        self.left_out += int(np.count_nonzero(~known))
+        known = np.isin(kinds[others], (*_SLICES, *_FLOWS)) | (kinds[others] < 0) & ~is_line
+        self._not_events += int(np.count_nonzero(~known))
 
     def _are_early(self, columns: Columns) -> npt.NDArray[np.bool_]:
         """Which rows come before time 0, of the output or of what slices are made from."""
         early: npt.NDArray[np.bool_] = columns["trace_time"] < 0
-        if self._from_zero and self._has_slices:
+        if self._as_chrome and self._has_slices:
             is_line = np.array(self._lines, np.bool_)[columns["kind"]]
             of_slice = np.isin(columns["type"], _SLICES) | (columns["type"] < 0) & ~is_line
             early = early | of_slice & (columns["source_ns"] < 0)
@@ -125,14 +126,17 @@ class Events:
         )
 
     def _put_counters(self, columns: Columns, rows: Rows) -> None:
-        """A counter for each name, or for each number in the arguments where there are several."""
+        """A counter for each number in the arguments; called by the row where that has one value.
+
+        Chrome's are always called by the member that the number is of, too.
+        """
         has = columns["has"][rows]
         args = _args(columns, rows, has & HAS_ARGS != 0)
         which, values, ends, text = self._series.read(args)
         numbers = np.bincount(which, minlength=len(rows))
-        own = (has & HAS_VALUE != 0) & (numbers < 2)
+        own = (has & HAS_VALUE != 0) & (numbers < 2) & (not self._as_chrome)
         several = ~own[which]
-        self.left_out += int(np.count_nonzero(~own & (numbers == 0)))
+        self._without_number += int(np.count_nonzero(~own & (numbers == 0)))
         single = rows[own]
         keys = [_key(columns, name) for name in (*_OWNED_BY, "name")]
         self._packets.put_values(
@@ -163,8 +167,16 @@ class Events:
 
     def _counter(self, columns: Columns, row: int, member: str | None) -> int:
         """The counter of a row: of its process, where that is known, as all its threads have it."""
-        name = text_at(columns, "name", int(columns["name"][row])) or _UNNAMED
+        named, track = (
+            text_at(columns, column, int(columns[column][row])) for column in ("name", "track_name")
+        )
         owner = self._owner(columns, row)
+        if self._as_chrome:
+            # One with an id has that in the name of its track, and one without a pid has pid 0.
+            name = track or named or ""
+            owner = owner._replace(pid=0) if owner.process is None and owner.pid is None else owner
+        else:
+            name = named or track or _UNNAMED
         if owner.pid is not None or owner.process is not None:
             owner = owner._replace(tid=None, thread=None)
         full = name if member is None else f"{name} {member}"
@@ -197,7 +209,6 @@ def rows_with_time(columns: Columns) -> Rows:
 
 _NUMBERS: Final = {"pid": HAS_PID, "tid": HAS_TID, "cpu": HAS_CPU}
 _OWNED_BY: Final = ("pid", "process_name", "tid", "thread_name", "cpu", "track_name")
-_FLOW_TEXTS: Final = ("name", "category")
 
 
 def _key(columns: Columns, name: str) -> npt.NDArray[np.int64]:

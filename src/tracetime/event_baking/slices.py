@@ -18,6 +18,7 @@ from tracetime.event_baking.tracks import Owner, Tracks
 from tracetime.slices_table import OPEN
 
 _UNNAMED: Final = "slices"
+_NONE: Final = -1
 _NESTED: Final = ("ts", "dur", "depth", "parent", "track")
 
 
@@ -79,14 +80,55 @@ def parents_first(slices: pa.Table) -> pa.Table:
     return moved.set_column(at, slices.schema.field(at), arrow_of(above, ~known[order]))
 
 
+def open_inside(slices: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Durations, and which slices end although one lies in them that does not.
+
+    The end of such a slice says which it ends, by name and category. Where that would be the inner
+    one, this ends with it, as trace_processor has it once anything follows on the track.
+    """
+    columns = {name: known_of(slices[name].combine_chunks()) for name in _NESTED}
+    (ts, _), (dur, _), _, (parent, known), (track, _) = columns.values()
+    dur, holds_open = dur.copy(), np.zeros(len(ts), np.uint8)
+    ended_above: dict[int, int] = {}
+    for row in np.flatnonzero(dur == OPEN).tolist():
+        above = int(parent[row]) if known[row] and track[parent[row]] == track[row] else _NONE
+        if above != _NONE and dur[above] == OPEN:
+            above = ended_above.get(above, _NONE)
+        if above == _NONE:
+            continue
+        ended_above[row], inner = above, _texts_at(slices, row)
+        while above != _NONE:
+            holds_open[above] = dur[above] != OPEN
+            if holds_open[above] and _ends(_texts_at(slices, above), inner):
+                outer = ended_above[row]
+                dur[row] = ts[outer] + dur[outer] - ts[row]
+                break
+            inside = known[above] and track[parent[above]] == track[row]
+            above = int(parent[above]) if inside else _NONE
+    return dur, holds_open
+
+
+def _texts_at(slices: pa.Table, row: int) -> tuple[str | None, str | None]:
+    return slices["name"][row].as_py(), slices["category"][row].as_py()
+
+
+def _ends(says: tuple[str | None, str | None], inner: tuple[str | None, str | None]) -> bool:
+    """Whether an end of that name and category may be of a slice (MatchingIncompleteSliceIndex)."""
+    (name, category), (inner_name, inner_category) = says, inner
+    same_name = name is None or inner_name is None or name == inner_name
+    return same_name and category in (None, inner_category)
+
+
 def put_slices(
     packets: EventPackets, slices: pa.Table, tracks: Tracks, joined: Joined
 ) -> Iterator[None]:
     """Put slices; yields after every batch."""
     of_tracks, start = SliceTracks(tracks), 0
+    durations, holds_open = open_inside(slices)
     for batch in slices.to_batches():
         ts, _ = known_of(batch["ts"])
-        dur, _ = known_of(batch["dur"])
+        rows = slice(start, start + len(ts))
+        dur = durations[rows]
         depth, _ = known_of(batch["depth"])
         track, _ = known_of(batch["track"])
         packets.put_slices(
@@ -94,6 +136,7 @@ def put_slices(
             dur,
             _latest(batch, "latest", ts),
             _latest(batch, "end_latest", ts + np.maximum(dur, 0)),
+            holds_open[rows],
             depth,
             track.astype(np.int32),
             of_tracks.of(batch),

@@ -13,8 +13,9 @@ from tracetime.arrays import known_of
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import UsageError
 from tracetime.event_baking.events import Events, rows_with_time
-from tracetime.event_baking.flows import joined
+from tracetime.event_baking.flows import Joined
 from tracetime.event_baking.place import Output, Place
+from tracetime.event_baking.reasons import counted
 from tracetime.event_baking.slices import parents_first, put_slices
 from tracetime.event_baking.tracks import Tracks
 from tracetime.formats.chrome_json.reader import ChromeJsonTrace
@@ -40,7 +41,7 @@ class Written(NamedTuple):
             within their bars and beyond.
         unresolved: events without a trace time.
         early: events before time 0, of the output or of their own file.
-        left_out: events that track events cannot be, or that there was no room for.
+        left_out: what else is not written, by a key of `REASONS`.
         free_pid: the first pid that a trace which follows in the same file may give out.
     """
 
@@ -49,7 +50,7 @@ class Written(NamedTuple):
     forced: int
     unresolved: int
     early: int
-    left_out: int
+    left_out: dict[str, int]
     free_pid: int
 
 
@@ -80,8 +81,8 @@ def write_events(
         file.write(made.baked_packet(1 + BAKED_BY.index(policy)))
     file.write(made.state_packet(place.sequence, _CLEARED, True, False, 0, place.machine))
     tied = not place.snapshot
-    from_zero = isinstance(trace, ChromeJsonTrace)
-    events = Events(packets, tracks, trace.vocabulary, slices is not None, from_zero)
+    as_chrome = isinstance(trace, ChromeJsonTrace)
+    events = Events(packets, tracks, trace.vocabulary, slices is not None, as_chrome)
     for columns in trace.placed_columns(policy, progress, names=True):
         if not tied:
             times = columns["trace_time"][rows_with_time(columns)]
@@ -93,19 +94,21 @@ def write_events(
         file.write(packets.take())
     left_out = events.left_out
     if slices is not None:
-        table = parents_first(slices.read_all())
-        flows = joined(table, events.flows, place.first)
+        table, arrows = slices._read_with_arrows()
+        table = parents_first(table)
+        flows = Joined(table, arrows, place.first)
         for _ in put_slices(packets, table, tracks, flows):
             file.write(tracks.take())
             file.write(packets.take())
-        left_out += slices.left_out + flows.lost
+        left_out |= arrows.lost
+        left_out |= {"no_room": slices.left_out, "arrow_back": flows.back}
     return Written(
         ClockId(clock),
         packets.kept,
         packets.forced,
         events.unresolved,
         events.early,
-        left_out,
+        counted(left_out),
         tracks.free_pid,
     )
 

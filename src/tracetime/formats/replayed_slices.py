@@ -148,7 +148,9 @@ class ReplayedSlices:
         self, bars: Mapping[str, pa.Array], args_of: ArgsOf | None
     ) -> Iterator[pa.RecordBatch]:
         """The slices as batches; bars: as `bounded` gives them, or none; args_of: None for none."""
-        begin, end = self.columns["begin"], self.columns["end"]
+        begin, end, parent = (self.columns[name] for name in ("begin", "end", "parent"))
+        # What ends with the slice that it lies in has no arguments of that end.
+        end = np.where((parent >= 0) & (end == end[parent]), np.int32(-1), end)
         args: Args | None = None
         if args_of is not None:
 

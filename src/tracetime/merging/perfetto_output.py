@@ -305,7 +305,8 @@ class _Writer:
         place = Place(clock=_BOOTTIME, snapshot=False, free_pid=self._free_pid)
         came = write_events(file.trace, out, "tube", place=place)
         self._free_pid = came.free_pid
-        written.unresolved, written.left_out = came.unresolved, came.left_out
+        written.unresolved, written.left_out_by = came.unresolved, came.left_out
+        written.left_out = sum(came.left_out.values())
         written.early = came.early
         written.kept, written.forced = came.kept, came.forced
 

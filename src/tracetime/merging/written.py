@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from tracetime.clocks.ids import ClockId
 
@@ -16,7 +16,8 @@ class WrittenFile:
         machine: the machine_id of its host in the output; 0 is that of the timeline.
         unresolved: events without a trace time.
         early: events before time 0, of the output or of their file, which Perfetto does not take.
-        left_out: events that track events of Perfetto's cannot be, or without room.
+        left_out: what else of a file that is not Perfetto's is not in the output.
+        left_out_by: how much of that for which reason; docs/howto/bake.md lists them.
         carried: events that the clocks of all files do not place: they are where their file has
             them, moved with its trace clock.
         kept: events moved to the one before them, within their bars, so that they stay in order.
@@ -33,6 +34,7 @@ class WrittenFile:
     unresolved: int = 0
     early: int = 0
     left_out: int = 0
+    left_out_by: dict[str, int] = field(default_factory=dict)
     carried: int = 0
     kept: int = 0
     forced: int = 0

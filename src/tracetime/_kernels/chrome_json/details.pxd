@@ -9,7 +9,7 @@ from tracetime._kernels.perfetto.batch cimport Batch, RowDetails
 cdef class Details:
     cdef KnownNames known
     cdef readonly Batch batch
-    cdef Bytes scratch
+    cdef Bytes scratch, called
 
     cdef int describe(self, const JsonEvent *event) except -1 nogil
     cdef int describe_line(self, const SystraceLine *line) except -1 nogil
@@ -19,4 +19,5 @@ cdef class Details:
     ) except -1 nogil
     cdef int set_owner(self, const JsonEvent *event, RowDetails *w) except -1 nogil
     cdef int set_track(self, const JsonEvent *event, RowDetails *w) except -1 nogil
+    cdef int set_counter(self, const JsonEvent *event, RowDetails *w) except -1 nogil
     cdef int set_value(self, const JsonEvent *event, RowDetails *w) except -1 nogil

@@ -15,11 +15,11 @@ from tracetime._kernels.chrome_json.fields cimport next_member, number_of
 from tracetime._kernels.chrome_json.known_names cimport KnownNames
 from tracetime._kernels.chrome_json.unescape cimport text_of
 from tracetime._kernels.common.json cimport Json, put_json, put_string
-from tracetime._kernels.common.text cimport hash_bytes
+from tracetime._kernels.common.text cimport hash_bytes, put_bytes
 from tracetime._kernels.common.wire cimport Span
 from tracetime._kernels.perfetto.batch cimport (
     HAS_CPU, HAS_PID, HAS_TID, HAS_TRACK, HAS_VALUE, TEXT_CATEGORY, TEXT_NAME, TEXT_PROCESS_NAME,
-    TEXT_THREAD_NAME, TYPE_COUNTER, TYPE_NONE, Batch, RowDetails, bare,
+    TEXT_THREAD_NAME, TEXT_TRACK_NAME, TYPE_COUNTER, TYPE_NONE, Batch, RowDetails, bare,
 )
 from tracetime._kernels.perfetto.track_events cimport type_of_phase
 
@@ -43,6 +43,7 @@ cdef class Details:
 
     def __dealloc__(self):
         free(self.scratch.data)
+        free(self.called.data)
 
     cdef int describe(self, const JsonEvent *event) except -1 nogil:
         """Add the row of an event."""
@@ -54,6 +55,8 @@ cdef class Details:
         self.set_text(TEXT_CATEGORY, &event.cat, &w)
         self.set_owner(event, &w)
         self.set_track(event, &w)
+        if w.type == TYPE_COUNTER and event.id.kind == STRING and event.id.end > event.id.data:
+            self.set_counter(event, &w)
         w.args = w.args_end = self.batch.args.n
         if event.args.kind == OBJECT and event.args.end - event.args.data > 2:
             if w.type == TYPE_COUNTER:
@@ -137,6 +140,21 @@ cdef class Details:
         else:
             return 0
         w.has |= HAS_TRACK
+        return 0
+
+    cdef int set_counter(self, const JsonEvent *event, RowDetails *w) except -1 nogil:
+        """What a counter with a text as its id is called, but for the member of its arguments."""
+        cdef Span text
+        self.called.n = 0
+        if event.name.kind == STRING:
+            text = text_of(&event.name, &self.scratch)
+            put_bytes(&self.called, text.data, text.end - text.data)
+        put_bytes(&self.called, <const uint8_t *>b" id: ", 5)
+        text = text_of(&event.id, &self.scratch)
+        put_bytes(&self.called, text.data, text.end - text.data)
+        text.data = self.called.data
+        text.end = text.data + self.called.n
+        w.codes[TEXT_TRACK_NAME] = self.batch.code_foreign(TEXT_TRACK_NAME, text)
         return 0
 
     cdef int set_value(self, const JsonEvent *event, RowDetails *w) except -1 nogil:

@@ -27,6 +27,10 @@ cdef enum EntryFlag:
     HAS_DURATION = 64
     IS_LINE = 128
     NAME_LEFT_OUT = 256         # it has one, for which there is no room
+    HAS_FLOW = 512
+    FLOW_COMES = 1024
+    FLOW_GOES = 2048
+    BINDS_AROUND = 4096         # an end of a flow, to the slice around it
 
 cdef enum Scope:
     SCOPE_THREAD = 0
@@ -46,6 +50,7 @@ cdef struct Entry:
     int64_t value               # the duration of a complete event; the id of an asynchronous one
     int64_t exact_ts
     int64_t exact_dur
+    uint64_t flow               # the id of a flow
     int64_t text                # arguments; of a metadata event the name; of a line task and arguments
     int32_t text_size
     int32_t name                # of a line: the size of its task
@@ -78,7 +83,7 @@ cdef class JsonSliceLog(EventObserver):
     cdef uint64_t seed
     # How far trace_processor's queue of events was in order as it was filled.
     cdef int64_t latest_ns, sorted_from_ns
-    cdef bint slow, any_event, any_line
+    cdef bint slow, any_event, any_line, flows
 
     cdef int32_t code(self, const Value *value) except -2 nogil
     cdef int64_t text_number(self, int32_t code) noexcept nogil
@@ -87,6 +92,7 @@ cdef class JsonSliceLog(EventObserver):
     cdef int code_texts(self, const JsonEvent *event, int32_t *codes) except -1 nogil
     cdef int take_owners(self, Entry *e, const JsonEvent *event, const int32_t *codes) noexcept nogil
     cdef int take_id(self, Entry *e, const JsonEvent *event, const int32_t *codes) except -1 nogil
+    cdef int take_flow(self, Entry *e, const JsonEvent *event) except -1 nogil
     cdef int take_naming(self, Entry *e, const JsonEvent *event) except -1 nogil
     cdef int keep_args(self, Entry *e, const JsonEvent *event) except -1 nogil
     cdef int keep_text(self, Entry *e, Span text) except -1 nogil

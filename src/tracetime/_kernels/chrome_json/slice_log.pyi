@@ -11,7 +11,7 @@ class JsonSliceLog(EventObserver):
 
     names_limit: bytes that strings may take, and once more the names that events give. limit: of
     entries; what comes later is counted as `left_out`. args_limit: bytes of arguments to keep; 0:
-    none are read.
+    none are read. flows: whether the events of flows are kept, too.
 
     Attributes:
         untimed: events without a time that trace_processor takes.
@@ -24,7 +24,9 @@ class JsonSliceLog(EventObserver):
     untimed: int
     n_moved: int
 
-    def __new__(cls, names_limit: int, limit: int, args_limit: int) -> Self: ...
+    def __new__(
+        cls, names_limit: int, limit: int, args_limit: int, flows: bool = False
+    ) -> Self: ...
     def __len__(self) -> int: ...
     def order(self, exact: bool) -> npt.NDArray[np.int32]: ...
     def times(

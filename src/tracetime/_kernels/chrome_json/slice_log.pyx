@@ -13,11 +13,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from tracetime._kernels.chrome_json.decimal cimport Decimal, read_decimal, scaled
 from tracetime._kernels.chrome_json.event cimport (
-    DECIMAL, NUMBER, OBJECT, STRING, TIME_KNOWN, JsonEvent, SystraceLine, Value,
+    DECIMAL, NUMBER, OBJECT, STRING, TIME_KNOWN, TRUE_VALUE, JsonEvent, SystraceLine, Value,
 )
 from tracetime._kernels.chrome_json.fields cimport next_member, same
+from tracetime._kernels.chrome_json.flow_id cimport read_flow_id, read_whole
 from tracetime._kernels.chrome_json.observer cimport EventObserver
 from tracetime._kernels.chrome_json.skip cimport is_space
 from tracetime._kernels.chrome_json.unescape cimport text_of
@@ -47,20 +47,21 @@ cdef class JsonSliceLog(EventObserver):
 
     names_limit: bytes that strings may take, and once more the names that events give. limit: of
     entries; what comes later is counted as `left_out`. args_limit: bytes of arguments to keep; 0:
-    none are read.
+    none are read. flows: whether the events of flows are kept, too.
 
     Attributes:
         untimed: events without a time that trace_processor takes.
         n_moved: entries whose time or duration trace_processor rounds.
     """
 
-    def __cinit__(self, int64_t names_limit, int64_t limit, int64_t args_limit):
+    def __cinit__(self, int64_t names_limit, int64_t limit, int64_t args_limit, bint flows=False):
         # Keys come from a file: a random seed keeps it from choosing keys whose slots collide.
         self.seed = int.from_bytes(os.urandom(8), "little")
         self.strings = Strings(self.seed, names_limit)
         self.texts_limit = names_limit
         self.limit = min(limit, 0x7FFFFFFF)
         self.args_limit = args_limit
+        self.flows = flows
         self.sorted_from_ns = INT64_HIGH
 
     def __dealloc__(self):
@@ -97,7 +98,10 @@ cdef class JsonSliceLog(EventObserver):
             self.untimed += 1
             return False
         self.queue(ts, phase)
-        if not matters(phase) and event.pid.kind != STRING and event.tid.kind != STRING:
+        if (
+            not matters(phase) and not (self.flows and is_of_flow(phase))
+            and event.pid.kind != STRING and event.tid.kind != STRING
+        ):
             return False
         e = self.add(ts, exact_ts)
         if e == NULL:
@@ -110,6 +114,9 @@ cdef class JsonSliceLog(EventObserver):
         self.take_owners(e, event, codes)
         if phase == c"M":
             return self.take_naming(e, event)
+        self.take_flow(e, event)
+        if is_of_flow(phase):
+            return False
         if phase == c"X" and event.dur.state == TIME_KNOWN:
             e.flags |= HAS_DURATION
             e.value = event.dur.floor_ns
@@ -236,6 +243,21 @@ cdef class JsonSliceLog(EventObserver):
             e.value = self.text_number(codes[which])
         else:
             read_whole(value, &e.value)
+        return 0
+
+    cdef int take_flow(self, Entry *e, const JsonEvent *event) except -1 nogil:
+        """The flow that the event is of, by its id, or that its slice is, by bind_id."""
+        cdef bint is_flow = is_of_flow(e.phase)
+        if not is_flow and not is_bound(e.phase):
+            return 0
+        if read_flow_id(&event.id if is_flow else &event.bind_id, &self.scratch, &e.flow):
+            e.flags |= HAS_FLOW
+        if event.flow_in.kind == TRUE_VALUE:
+            e.flags |= FLOW_COMES
+        if event.flow_out.kind == TRUE_VALUE:
+            e.flags |= FLOW_GOES
+        if event.bp.kind == STRING and same(event.bp.data, event.bp.end - event.bp.data, b"e", 1):
+            e.flags |= BINDS_AROUND
         return 0
 
     cdef int take_naming(self, Entry *e, const JsonEvent *event) except -1 nogil:
@@ -414,6 +436,15 @@ cdef inline bint matters(uint8_t phase) noexcept nogil:
     )
 
 
+cdef inline bint is_of_flow(uint8_t phase) noexcept nogil:
+    return phase == c"s" or phase == c"t" or phase == c"f"
+
+
+cdef inline bint is_bound(uint8_t phase) noexcept nogil:
+    """Whether slices of that phase may be bound to a flow."""
+    return phase == c"X" or phase == c"B" or phase == c"b" or phase == c"n"
+
+
 cdef inline uint32_t narrowed(int64_t number) noexcept nogil:
     """CoerceToUint32: what does not fit is 0."""
     return <uint32_t>number if 0 <= number <= <int64_t>0xFFFFFFFF else 0
@@ -427,15 +458,6 @@ cdef inline uint8_t scope_of(const Value *value) noexcept nogil:
         if value.data[0] == c"g":
             return SCOPE_GLOBAL
     return SCOPE_THREAD
-
-
-cdef inline bint read_whole(const Value *value, int64_t *number) noexcept nogil:
-    cdef Decimal d
-    cdef bint rounded
-    return (
-        value.kind == NUMBER and read_decimal(value.data, value.end, &d)
-        and scaled(&d, 0, number, &rounded)
-    )
 
 
 cdef inline bint is_id(const Value *value) noexcept nogil:

@@ -1,6 +1,7 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from tracetime._kernels.chrome_json.slice_log cimport Entry, JsonSliceLog
+from tracetime._kernels.slices.flows cimport Flows
 from tracetime._kernels.slices.memos cimport Memos
 from tracetime._kernels.slices.spills cimport Spills
 from tracetime._kernels.slices.tables cimport SliceTables
@@ -9,6 +10,7 @@ from tracetime._kernels.slices.tables cimport SliceTables
 cdef class Replay:
     cdef JsonSliceLog log
     cdef SliceTables to
+    cdef Flows flows                # None: none are read
     cdef Memos first_names
     cdef Spills spills
     cdef uint64_t seed
@@ -18,6 +20,9 @@ cdef class Replay:
     cdef int64_t n_spilled, spilled_capacity
 
     cdef int take(self, int32_t number) except -1 nogil
+    cdef int take_flow(self, Entry *e, int32_t track) except -1 nogil
+    cdef int bind_flow(self, Entry *e, int32_t thread, int32_t track) except -1 nogil
+    cdef int take_event(self, int32_t number, Entry *e, int32_t thread) except -1 nogil
     cdef int32_t name_of(self, Entry *e) noexcept nogil
     cdef int32_t thread_of(self, Entry *e) except -1 nogil
     cdef int complete(self, int32_t number, Entry *e, int32_t thread) except -1 nogil

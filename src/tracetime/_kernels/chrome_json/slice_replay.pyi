@@ -2,10 +2,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.chrome_json.slice_log import JsonSliceLog
+from tracetime._kernels.slices.flows import Flows
 from tracetime._kernels.slices.tables import SliceTables
 
 def replay(
-    log: JsonSliceLog, to: SliceTables, order: npt.NDArray[np.int32], exact: bool
+    log: JsonSliceLog,
+    to: SliceTables,
+    order: npt.NDArray[np.int32],
+    exact: bool,
+    flows: Flows | None = None,
 ) -> npt.NDArray[np.int32]: ...
 
 class Replay:

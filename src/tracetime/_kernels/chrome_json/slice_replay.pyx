@@ -21,6 +21,7 @@ from tracetime._kernels.common.hash_table cimport mix
 from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.common.wire cimport Span
 from tracetime._kernels.slices.marks cimport Mark, Writer, make_slice, read_mark
+from tracetime._kernels.slices.flows cimport Flows
 from tracetime._kernels.slices.memos cimport UNSET, Memos
 from tracetime._kernels.slices.processes cimport PROCESS_BY_SYSTEM
 from tracetime._kernels.slices.spills cimport Spills
@@ -36,10 +37,13 @@ cdef enum:
     BETWEEN_SIGNALS = 0xFFFF        # entries, less one: some ms of them
 
 
-def replay(JsonSliceLog log not None, SliceTables to not None, const int32_t[::1] order, bint exact):
+def replay(
+    JsonSliceLog log not None, SliceTables to not None, const int32_t[::1] order, bint exact,
+    Flows flows=None,
+):
     """Make slices of the entries, each once, in this order; exact: by times as they are written.
 
-    Returns int32[n], in order: the complete events that cross others of their thread.
+    flows: gets those of the log, of the slices that are made. Returns int32[n], in order: the complete events that cross others of their thread.
     """
     cdef int64_t i
     cdef Replay state = Replay()
@@ -47,6 +51,7 @@ def replay(JsonSliceLog log not None, SliceTables to not None, const int32_t[::1
         if not 0 <= order[i] < log.n:
             raise IndexError("there are not so many entries")
     state.log = log
+    state.flows = flows
     state.to = to
     state.exact = exact
     state.seed = int.from_bytes(os.urandom(8), "little")
@@ -72,14 +77,56 @@ cdef class Replay:
         free(self.spilled)
 
     cdef int take(self, int32_t number) except -1 nogil:
-        """ParseJsonPacket."""
+        """One entry, and what it says of flows."""
         cdef Entry *e = &self.log.entries[number]
-        cdef int64_t ts = e.exact_ts if self.exact else e.ts
-        cdef int32_t thread
-        cdef int32_t name = self.name_of(e)
+        cdef int64_t before = self.to.slices.n
+        cdef int32_t thread = NONE, track = NONE
         if e.flags & IS_LINE:
-            return self.take_line(number, e)
-        thread = self.thread_of(e)
+            self.take_line(number, e)
+        else:
+            thread = self.thread_of(e)
+            self.take_event(number, e, thread)
+        if self.flows is None:
+            return 0
+        if self.to.slices.n > before:
+            track = self.to.slices.slices[before].track
+            self.flows.arrive(track, <int32_t>before)
+        if e.phase == c"s" or e.phase == c"t" or e.phase == c"f":
+            return self.take_flow(e, self.to.thread_track(thread))
+        return self.bind_flow(e, thread, track) if e.flags & HAS_FLOW else 0
+
+    cdef int take_flow(self, Entry *e, int32_t track) except -1 nogil:
+        """An event of a flow, on the track of its thread."""
+        cdef uint64_t flow
+        if not e.flags & HAS_FLOW:
+            self.flows.without_id += 1
+            return 0
+        flow = self.flows.number(e.flow, e.category, e.name)
+        if e.phase == c"s":
+            return self.flows.begin(track, flow)
+        if e.phase == c"t":
+            return self.flows.step(track, flow)
+        return self.flows.end(track, flow, e.flags & BINDS_AROUND != 0)
+
+    cdef int bind_flow(self, Entry *e, int32_t thread, int32_t track) except -1 nogil:
+        """MaybeAddFlow, where the slice is, or would be on the track of its thread."""
+        if e.phase == c"X" and not e.flags & HAS_DURATION:
+            return 0
+        if track == NONE:
+            track = self.to.thread_track(thread)
+        if e.flags & FLOW_COMES and e.flags & FLOW_GOES:
+            return self.flows.step(track, e.flow)
+        if e.flags & FLOW_GOES:
+            return self.flows.begin(track, e.flow)
+        if e.flags & FLOW_COMES:
+            return self.flows.end(track, e.flow, True)
+        self.flows.without_direction += 1
+        return 0
+
+    cdef int take_event(self, int32_t number, Entry *e, int32_t thread) except -1 nogil:
+        """ParseJsonPacket."""
+        cdef int64_t ts = e.exact_ts if self.exact else e.ts
+        cdef int32_t name = self.name_of(e)
         if e.phase == c"X":
             return self.complete(number, e, thread)
         if e.phase == c"B":

@@ -16,10 +16,18 @@ class Details:
 
     def __init__(self, names: Texts, categories: Texts, args: Texts | None) -> None: ...
 
-class Flows:
-    """The flows of events."""
+class Arrows:
+    """The arrows between the slices of a trace, by number; each has a flow of its own."""
 
-    def __init__(self, flows: tuple[_Ints, _Ids], ending: tuple[_Ints, _Ids]) -> None: ...
+    written: int
+    def __init__(self, first: int, named: _Bytes, names: Texts, categories: Texts) -> None: ...
+
+class Flows:
+    """The arrows of some slices."""
+
+    def __init__(
+        self, arrows: Arrows, begins: tuple[_Ints, _Ints], endings: tuple[_Ints, _Ints]
+    ) -> None: ...
 
 class EventPackets:
     """Writes packets; `take` gives them."""
@@ -36,6 +44,7 @@ class EventPackets:
         dur: _Ints,
         latest: _Ints,
         end_latest: _Ints,
+        holds_open: _Bytes,
         depth: _Codes,
         track: _Codes,
         uuids: _Ids,
@@ -49,4 +58,6 @@ class EventPackets:
 class Series:
     """The numbers in arguments of counters."""
 
+    beside: int
+    def __init__(self, as_chrome: bool) -> None: ...
     def read(self, args: Texts) -> tuple[_Ints, npt.NDArray[np.float64], _Codes, _Bytes]: ...

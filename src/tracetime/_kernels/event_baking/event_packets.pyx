@@ -22,13 +22,14 @@ from tracetime._kernels.common.encode cimport (
     LONGEST_TAG, LONGEST_VARINT, WIRE_BYTES, put_double, put_fixed, put_number, put_tag,
     put_varint, size_of_varint,
 )
-from tracetime._kernels.common.memory cimport INT64_LOW, grow, saturating_add
+from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, grow, saturating_add
 from tracetime._kernels.common.text cimport Bytes, put_byte, put_bytes
 from tracetime._kernels.common.wire cimport Span
 from tracetime._kernels.perfetto.fields cimport *
 
 cdef enum:
-    SLICE_BEGIN = 1             # TrackEvent.Type
+    NO_TYPE = 0                 # TrackEvent.Type
+    SLICE_BEGIN = 1
     SLICE_END = 2
     INSTANT = 3
     COUNTER = 4
@@ -39,6 +40,8 @@ cdef enum:
 cdef struct OpenSlice:
     int64_t end                 # where it ends; INT64_LOW: nowhere
     int64_t end_latest          # until when it can have ended
+    int64_t closing             # its name and category in `closings`, as fields of its end
+    int64_t closing_size        # 0: its end needs none, as no open slice lies in it
     int32_t below               # the slice that it lies in, or the next free one
     bint written
 
@@ -101,20 +104,58 @@ cdef class Details:
             raise IndexError("columns have one length")
 
 
-cdef class Flows:
-    """The flows of events: those of row i are ids[ends[i - 1]:ends[i]].
+cdef class Arrows:
+    """The arrows between the slices of a trace, by number; each has a flow of its own.
 
-    ending: the same of flows that end there.
+    first: the flow of the first. named: uint8, of which the names and categories say what the flow
+    is called; the others have neither.
+
+    Attributes:
+        written: how many have both ends in packets, the later one last.
     """
 
-    cdef const int64_t[::1] ends, ending_ends
-    cdef const uint64_t[::1] ids, ending_ids
+    cdef readonly int64_t written
+    cdef uint64_t first
+    cdef const uint8_t[::1] named
+    cdef Texts names, categories
+    cdef int64_t[::1] begun     # when it begins; INT64_HIGH: not yet
 
-    def __init__(self, flows, ending):
-        self.ends, self.ids = flows
-        self.ending_ends, self.ending_ids = ending
-        check_ends(self.ends, self.ids.shape[0])
-        check_ends(self.ending_ends, self.ending_ids.shape[0])
+    def __init__(
+        self, uint64_t first, const uint8_t[::1] named, Texts names not None,
+        Texts categories not None,
+    ):
+        cdef int64_t n = named.shape[0]
+        if n != names.codes.shape[0] or n != categories.codes.shape[0]:
+            raise IndexError("columns have one length")
+        self.first, self.named, self.names, self.categories = first, named, names, categories
+        self.begun = np.full(n, INT64_HIGH)
+
+
+cdef class Flows:
+    """The arrows of some slices: those of row i are numbers[ends[i - 1]:ends[i]].
+
+    begins: (ends, numbers), of arrows from them; endings: of those to them.
+    """
+
+    cdef Arrows arrows
+    cdef const int64_t[::1] ends, numbers, ending_ends, ending_numbers
+
+    def __init__(self, Arrows arrows not None, begins, endings):
+        self.arrows = arrows
+        self.ends, self.numbers = begins
+        self.ending_ends, self.ending_numbers = endings
+        check_ends(self.ends, self.numbers.shape[0])
+        check_ends(self.ending_ends, self.ending_numbers.shape[0])
+        check_numbers(self.numbers, arrows.named.shape[0])
+        check_numbers(self.ending_numbers, arrows.named.shape[0])
+
+
+cdef int check_numbers(const int64_t[::1] numbers, int64_t n) except -1:
+    cdef int64_t i
+    for i in range(numbers.shape[0]):
+        if not 0 <= numbers[i] < n:
+            raise IndexError("there are not so many arrows")
+    return 0
 
 
 cdef int check_ends(const int64_t[::1] ends, int64_t n) except -1:
@@ -144,7 +185,7 @@ cdef class EventPackets:
     cdef readonly int64_t forced
     cdef readonly int64_t early
     cdef uint32_t sequence, clock, machine
-    cdef Bytes out, body, annotation, text, padded
+    cdef Bytes out, body, annotation, text, padded, closings, legacy
     cdef OpenTrack *tracks
     cdef int64_t n_tracks, tracks_capacity
     cdef OpenSlice *slices
@@ -162,6 +203,8 @@ cdef class EventPackets:
         free(self.annotation.data)
         free(self.text.data)
         free(self.padded.data)
+        free(self.closings.data)
+        free(self.legacy.data)
         free(self.tracks)
         free(self.slices)
 
@@ -177,23 +220,23 @@ cdef class EventPackets:
     # wide: the columns of slices
     def put_slices(
         self, const int64_t[::1] ts, const int64_t[::1] dur, const int64_t[::1] latest,
-        const int64_t[::1] end_latest, const int32_t[::1] depth, const int32_t[::1] track, const uint64_t[::1] uuids,
-        Details details not None, Flows flows,
+        const int64_t[::1] end_latest, const uint8_t[::1] holds_open, const int32_t[::1] depth,
+        const int32_t[::1] track, const uint64_t[::1] uuids, Details details not None, Flows flows,
     ):
         """Begin slices, and end those before them on their tracks.
 
         Slices of a track come in the order in which they begin, what holds others before them.
 
         ts, dur: ns; dur is -1 of those that do not end. latest, end_latest: until when each can
-        have begun and ended.
+        have begun and ended. holds_open: whether it ends, and one that does not lies in it.
         track: from 0; uuids: of every track so far.
         """
         cdef int64_t i, n = ts.shape[0]
         if not n == dur.shape[0] == latest.shape[0] == depth.shape[0] == track.shape[0]:
             raise IndexError("columns have one length")
-        if n != details.names.codes.shape[0] or n != end_latest.shape[0] or flows is not None and not (
-            n == flows.ends.shape[0] == flows.ending_ends.shape[0]
-        ):
+        if not n == details.names.codes.shape[0] == end_latest.shape[0] == holds_open.shape[0]:
+            raise IndexError("columns have one length")
+        if flows is not None and not n == flows.ends.shape[0] == flows.ending_ends.shape[0]:
             raise IndexError("columns have one length")
         for i in range(n):
             if not 0 <= track[i] < uuids.shape[0]:
@@ -207,11 +250,15 @@ cdef class EventPackets:
                 if self.tracks[track[i]].reached < 0:
                     self.early += 1
                     continue
+                if holds_open[i]:
+                    self.keep_closing(details, i, track[i])
                 self.start_body(SLICE_BEGIN, uuids[track[i]])
                 self.put_details(details, i)
                 if flows is not None:
-                    self.put_flows(flows, i)
+                    self.put_flows(flows, i, self.tracks[track[i]].reached)
                 self.finish(self.tracks[track[i]].reached)
+                if flows is not None:
+                    self.put_named_flows(flows, i, self.tracks[track[i]].reached, uuids[track[i]])
 
     def end_all(self):
         """End the slices that end, on all tracks."""
@@ -279,6 +326,7 @@ cdef class EventPackets:
                 continue
             self.reach(t, end, slice.end_latest)
             self.start_body(SLICE_END, self.uuids[track])
+            put_bytes(&self.body, self.closings.data + slice.closing, slice.closing_size)
             self.finish(t.reached)
         return 0
 
@@ -308,10 +356,21 @@ cdef class EventPackets:
             self.free_slice = self.slices[place].below
         self.slices[place].end = INT64_LOW if dur < 0 else saturating_add(ts, dur)
         self.slices[place].end_latest = end_latest
+        self.slices[place].closing = self.slices[place].closing_size = 0
         self.slices[place].below = t.top
         self.slices[place].written = t.reached >= 0
         t.top = place
         t.height += 1
+        return 0
+
+    cdef int keep_closing(self, Details details, int64_t row, int32_t track) except -1 nogil:
+        """Keep what the end of the slice on top says: which of those that are open it ends."""
+        cdef OpenSlice *slice = &self.slices[self.tracks[track].top]
+        slice.closing = self.closings.n
+        self.body.n = 0
+        self.put_texts(details.names.of(row), details.categories.of(row))
+        put_bytes(&self.closings, self.body.data, self.body.n)
+        slice.closing_size = self.body.n
         return 0
 
     # Packets
@@ -342,31 +401,82 @@ cdef class EventPackets:
         return put_bytes(&self.out, self.body.data, self.body.n)
 
     cdef int put_details(self, Details details, int64_t row) except -1 nogil:
-        cdef Span text = details.names.of(row)
-        if text.data != NULL:
-            put_content(&self.body, TRACK_EVENT_NAME, text)
-        text = details.categories.of(row)
-        if text.data != NULL:
-            put_content(&self.body, TRACK_EVENT_CATEGORIES, text)
+        cdef Span text
+        self.put_texts(details.names.of(row), details.categories.of(row))
         if details.args is not None:
             text = details.args.of(row)
             if text.data != NULL and text.end > text.data:
                 self.put_args(text)
         return 0
 
-    cdef int put_flows(self, Flows flows, int64_t row) except -1 nogil:
-        cdef uint8_t field[16]
-        cdef int64_t i
-        for i in range(flows.ends[row - 1] if row else 0, flows.ends[row]):
-            put_bytes(
-                &self.body, field, put_fixed(field, TRACK_EVENT_FLOW_IDS, flows.ids[i]) - field
-            )
-        for i in range(flows.ending_ends[row - 1] if row else 0, flows.ending_ends[row]):
-            put_bytes(
-                &self.body, field,
-                put_fixed(field, TRACK_EVENT_TERMINATING_FLOW_IDS, flows.ending_ids[i]) - field,
-            )
+    cdef int put_texts(self, Span name, Span category) except -1 nogil:
+        if name.data != NULL:
+            put_content(&self.body, TRACK_EVENT_NAME, name)
+        if category.data != NULL:
+            put_content(&self.body, TRACK_EVENT_CATEGORIES, category)
         return 0
+
+    cdef int put_flows(self, Flows flows, int64_t row, int64_t ns) except -1 nogil:
+        """Add the flows without a name to the slice in `body`; of all, note where they begin.
+
+        An arrow ends only where it has begun before: Perfetto has none that go back in time.
+        """
+        cdef uint8_t field[16]
+        cdef int64_t i, one
+        for i in range(flows.ends[row - 1] if row else 0, flows.ends[row]):
+            one = flows.numbers[i]
+            flows.arrows.begun[one] = ns
+            if not flows.arrows.named[one]:
+                put_bytes(
+                    &self.body, field,
+                    put_fixed(
+                        field, TRACK_EVENT_FLOW_IDS, flows.arrows.first + <uint64_t>one
+                    ) - field,
+                )
+        for i in range(flows.ending_ends[row - 1] if row else 0, flows.ending_ends[row]):
+            one = flows.ending_numbers[i]
+            if flows.arrows.begun[one] > ns:
+                continue
+            flows.arrows.written += 1
+            if not flows.arrows.named[one]:
+                put_bytes(
+                    &self.body, field,
+                    put_fixed(
+                        field, TRACK_EVENT_TERMINATING_FLOW_IDS, flows.arrows.first + <uint64_t>one
+                    ) - field,
+                )
+        return 0
+
+    cdef int put_named_flows(
+        self, Flows flows, int64_t row, int64_t ns, uint64_t uuid
+    ) except -1 nogil:
+        """The flows with names, as events of their own within the slice that has just begun.
+
+        They are those of Chrome's: no other has a name. A step ends at the slice around it.
+        """
+        cdef int64_t i, one
+        for i in range(flows.ends[row - 1] if row else 0, flows.ends[row]):
+            self.put_named_flow(flows, flows.numbers[i], c"s", ns, uuid)
+        for i in range(flows.ending_ends[row - 1] if row else 0, flows.ending_ends[row]):
+            one = flows.ending_numbers[i]
+            if flows.arrows.begun[one] <= ns:
+                self.put_named_flow(flows, one, c"t", ns, uuid)
+        return 0
+
+    cdef int put_named_flow(
+        self, Flows flows, int64_t one, uint8_t phase, int64_t ns, uint64_t uuid
+    ) except -1 nogil:
+        cdef uint8_t fields[2 * (LONGEST_TAG + LONGEST_VARINT)]
+        cdef uint8_t *p = put_number(fields, LEGACY_EVENT_PHASE, phase)
+        if not flows.arrows.named[one]:
+            return 0
+        p = put_number(p, LEGACY_EVENT_UNSCOPED_ID, flows.arrows.first + <uint64_t>one)
+        self.start_body(NO_TYPE, uuid)
+        self.put_texts(flows.arrows.names.of(one), flows.arrows.categories.of(one))
+        self.legacy.n = 0
+        put_bytes(&self.legacy, fields, p - fields)
+        put_content(&self.body, TRACK_EVENT_LEGACY_EVENT, span(&self.legacy))
+        return self.finish(ns)
 
     cdef int put_args(self, Span args) except -1 nogil:
         """The members of an object as debug annotations."""
@@ -444,10 +554,19 @@ cdef inline int pad(Bytes *out, Span text) except -1 nogil:
 cdef class Series:
     """The numbers in arguments of counters: one of each member, and of each element of an array.
 
-    Attributes: rows, values, and the keys' ends and text, as arrays.
+    as_chrome: texts that are numbers are numbers, and arrays are none, as Perfetto has Chrome's
+    counters.
+
+    Attributes:
+        beside: members that have none, beside others that have.
     """
 
-    cdef Bytes rows, values, ends, text, padded, scratch
+    cdef readonly int64_t beside
+    cdef bint as_chrome
+    cdef Bytes rows, values, ends, text, padded, scratch, text_scratch
+
+    def __init__(self, bint as_chrome):
+        self.as_chrome = as_chrome
 
     def __dealloc__(self):
         free(self.rows.data)
@@ -456,6 +575,7 @@ cdef class Series:
         free(self.text.data)
         free(self.padded.data)
         free(self.scratch.data)
+        free(self.text_scratch.data)
 
     def read(self, Texts args not None):
         """Read the arguments of rows.
@@ -479,6 +599,8 @@ cdef class Series:
         cdef const uint8_t *at
         cdef const uint8_t *end
         cdef Value key, value
+        cdef double number
+        cdef int64_t before = self.ends.n, others = 0
         pad(&self.padded, args)
         end = self.padded.data + (args.end - args.data)
         at = skip_space(self.padded.data)
@@ -486,12 +608,30 @@ cdef class Series:
             return 0
         at += 1
         while next_member(&at, end, &key, &value):
-            if value.kind == NUMBER or value.kind == DECIMAL:
-                put_unescaped(&self.text, key.data, key.end)
-                self.add(row, &value)
-            elif value.kind == ARRAY:
+            if value.kind == ARRAY and not self.as_chrome:
                 self.read_array(row, &key, &value)
+            elif self.read_number(&value, &number):
+                put_unescaped(&self.text, key.data, key.end)
+                self.add(row, number)
+            else:
+                others += 1
+        if self.ends.n > before:
+            self.beside += others
         return 0
+
+    cdef bint read_number(self, const Value *value, double *number) except -1 nogil:
+        """The number that a value is, or its text (StringToDouble); False where there is none."""
+        cdef Span text
+        cdef char *end
+        if value.kind == NUMBER or value.kind == DECIMAL:
+            number[0] = strtod(<const char *>value.data, NULL)
+            return True
+        if value.kind != STRING or not self.as_chrome:
+            return False
+        text = text_of(value, &self.text_scratch)
+        pad(&self.scratch, text)
+        number[0] = strtod(<const char *>self.scratch.data, &end)
+        return text.end > text.data and <uint8_t *>end == self.scratch.data + self.scratch.n
 
     cdef int read_array(self, int64_t row, const Value *key, const Value *array) except -1 nogil:
         cdef const uint8_t *at = skip_space(array.data + 1)
@@ -503,15 +643,14 @@ cdef class Series:
                 put_byte(&self.text, c"[")
                 put_whole(&self.text, i)
                 put_byte(&self.text, c"]")
-                self.add(row, &value)
+                self.add(row, strtod(<const char *>value.data, NULL))
             i += 1
             at = skip_space(at)
             if at[0] == c",":
                 at = skip_space(at + 1)
         return 0
 
-    cdef int add(self, int64_t row, const Value *value) except -1 nogil:
-        cdef double number = strtod(<const char *>value.data, NULL)
+    cdef int add(self, int64_t row, double number) except -1 nogil:
         cdef int32_t end = <int32_t>self.text.n
         put_bytes(&self.rows, &row, 8)
         put_bytes(&self.values, &number, 8)

@@ -90,7 +90,8 @@ cdef class Renumberer:
     def __cinit__(self, uint64_t seed, uint64_t sequence, dict names not None, set shared not None):
         self.sequences = Numbers(seed, sequence)
         self.tracks = Numbers(seed, 0)
-        self.flows = Numbers(seed, 0)
+        # Below, trace_processor has numbers of its own for the flows that have names.
+        self.flows = Numbers(seed, <uint64_t>0xFFFFFFFF)
         self.machines = Numbers(seed, 0)
         self.names = names
         self.shared = shared

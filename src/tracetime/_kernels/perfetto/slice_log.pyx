@@ -173,9 +173,7 @@ cdef class SliceLog:
         return e
 
     cdef int32_t code_text(self, Text *text) except -2 nogil:
-        """The number of an interned string, NO_NAME where it is none."""
-        if text.data == NULL:
-            return NO_NAME
+        """The number of an interned string."""
         if text.batch != 0:
             text.code = self.strings.code(text.data, text.size)
             text.batch = 0

@@ -15,7 +15,9 @@ import pyarrow as pa
 
 from tracetime._kernels.chrome_json.slice_log import JsonSliceLog
 from tracetime._kernels.chrome_json.slice_replay import replay
+from tracetime._kernels.slices.flows import Flows
 from tracetime._kernels.slices.tables import SliceTables
+from tracetime.arrays import arrow_of
 from tracetime.errors import AS_IS, RESOLVED
 from tracetime.events_table import CUT_OFF, EARLY, Columns
 from tracetime.formats.replayed_slices import (
@@ -27,7 +29,7 @@ from tracetime.formats.replayed_slices import (
     go_on,
 )
 from tracetime.slice_ends import PLACED
-from tracetime.slices_table import OPEN, SliceReading
+from tracetime.slices_table import OPEN, Arrows, SliceReading, Strings, texts_by_number
 
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.observer import EventObserver
@@ -115,15 +117,20 @@ def read_slices(
         with_args: read arguments, too.
         readings: returns those of the entries.
     """
-    log = JsonSliceLog(NAMES_LIMIT, MOST_ENTRIES, ARGS_LIMIT if with_args else 0)
+    args_limit = ARGS_LIMIT if with_args else 0
+    log = JsonSliceLog(NAMES_LIMIT, MOST_ENTRIES, args_limit, reading.wants_arrows)
     read(log)
-    tables, _ = _replayed(trace, log, exact=False)
+    tables = SliceTables(log.strings, _SEED, MOST_ENTRIES)
+    flows = Flows(tables.slices, _SEED) if reading.wants_arrows else None
+    _replay(trace, log, tables, False, flows)
     reading.left_out = log.left_out + tables.slices.left_out
     reading.names_left_out = log.names_left_out
     reading.unresolved = log.untimed
     reading.not_nested = tables.slices.not_nested
     reading.unmatched = tables.slices.unmatched
     slices = ReplayedSlices.of(tables)
+    if flows is not None:
+        reading.arrows = _arrows(flows, slices.strings)
     found: Mapping[str, pa.Array] = {}
     if bars is not None:
         ends = slices.ends(trace, readings(log))
@@ -159,10 +166,31 @@ def _replayed(
     trace: Trace, log: JsonSliceLog, exact: bool
 ) -> tuple[SliceTables, npt.NDArray[np.int32]]:
     """The slices that the entries make, and which entries cross others."""
+    tables = SliceTables(log.strings, _SEED, MOST_ENTRIES)
+    return tables, _replay(trace, log, tables, exact, None)
+
+
+def _replay(
+    trace: Trace, log: JsonSliceLog, tables: SliceTables, exact: bool, flows: Flows | None
+) -> npt.NDArray[np.int32]:
+    """Make slices of the entries; returns which cross others."""
     go_on(trace)
     order = log.order(exact)
     go_on(trace)
-    tables = SliceTables(log.strings, _SEED, MOST_ENTRIES)
-    spilled = replay(log, tables, order, exact)
+    spilled = replay(log, tables, order, exact, flows)
     go_on(trace)
-    return tables, spilled
+    return spilled
+
+
+def _arrows(flows: Flows, strings: Strings) -> Arrows:
+    found = flows.columns()
+    columns = {name: arrow_of(found[name]) for name in ("out", "into", "named")}
+    columns |= {name: texts_by_number(found[name], strings) for name in ("name", "category")}
+    lost = {
+        "flow_outside_slices": flows.outside,
+        "flow_begun_before": flows.begun_twice,
+        "flow_not_begun": flows.not_begun,
+        "flow_without_id": flows.without_id,
+        "flow_without_direction": flows.without_direction,
+    }
+    return Arrows(columns, lost)
