@@ -290,12 +290,12 @@ def test_an_interrupted_run_does_not_write_what_waits(tmp_path, monkeypatch):
         def write(self, batch):
             written.append(batch.num_rows)
             writing.set()
-            going_on.wait(30)
+            going_on.wait(600)
 
     class Interrupted(FakeTrace):
         def placed_columns(self, *args, **options):
             yield from super().placed_columns(*args, **options)
-            writing.wait(30)
+            writing.wait(600)
             threading.Timer(0.2, going_on.set).start()
             raise KeyboardInterrupt
 
@@ -353,7 +353,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing(path, tmp_path):
     for ending in ("parquet", "arrow", "csv"):
         args = ["convert", str(path), "-o", str(tmp_path / f"events.{ending}")]
         done = subprocess.run(
-            [sys.executable, "-c", program, *args], capture_output=True, text=True, timeout=60
+            [sys.executable, "-c", program, *args], capture_output=True, text=True, timeout=600
         )
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("tracetime: error: cannot write")

@@ -10,76 +10,29 @@ import contextlib
 import fcntl
 import os
 import shutil
-import stat
-import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Final
-from weakref import WeakKeyDictionary
+from typing import Final
 
 from tracetime.errors import UsageError
+from tracetime.inputs import refuse_input
 
 _ENDING: Final = ".part"
-
-_inputs: WeakKeyDictionary[IO[bytes], os.stat_result] = WeakKeyDictionary()
-"""The files that are being read, while they are open."""
-
-_inputs_lock: Final = threading.Lock()
-
-
-def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file, and nothing else.
-
-    Raises:
-        UsageError: it is no file, or cannot be read.
-    """
-    name = os.fspath(path)
-    try:
-        # Before it is opened: to open a pipe may block.
-        if not stat.S_ISREG(Path(name).stat().st_mode):
-            raise UsageError(f"cannot read {name!r}: it is not a file")
-        return Path(name).open("rb")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"cannot read {name!r}: {reason}") from error
-
-
-def protect(file: IO[bytes]) -> None:
-    """Refuse to write over this open file, until it is closed."""
-    # A file object without a file of the system cannot be written over.
-    with contextlib.suppress(OSError, ValueError), _inputs_lock:
-        _inputs[file] = os.fstat(file.fileno())
-
-
-def refuse_input(path: str | os.PathLike[str]) -> None:
-    """Check that nothing reads the file, under whatever name.
-
-    Raises:
-        UsageError: it is being read.
-    """
-    try:
-        facts = Path(path).stat()
-    except (OSError, ValueError):
-        return
-    with _inputs_lock:
-        read = any(os.path.samestat(facts, of) for file, of in _inputs.items() if not file.closed)
-    if read:
-        raise UsageError(f"cannot write {str(path)!r}: that is what is read; choose another file")
 
 
 def file_target(path: str | os.PathLike[str]) -> Path:
     """The file to write for `path`: links are followed, so that a link stays one.
 
     Raises:
-        UsageError: it is no file, or one that is being read, under any name.
+        UsageError: it is no file, or one that is being read, under any name, or in a directory that
+            is.
     """
     try:
         target = Path(os.path.realpath(path))
-        if target.exists():
-            if not target.is_file():
-                raise UsageError(f"cannot write {str(path)!r}: it is not a file")
-            refuse_input(path)
+        if target.exists() and not target.is_file():
+            raise UsageError(f"cannot write {str(path)!r}: it is not a file")
+        refuse_input(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot write {str(path)!r}: {reason}; choose another file") from error
@@ -110,6 +63,12 @@ class Part:
         self._lock = -1
         self.path: Path | None = None
 
+    @property
+    def beside(self) -> Path:
+        """A path for who makes the file, or a directory, itself; with the endings of the target."""
+        assert self.path is not None
+        return self.path.with_name(f"{self.path.name}.new{''.join(self._target.suffixes)}")
+
     def make(self) -> Path:
         """Make the file, empty, with the target's mode.
 
@@ -134,16 +93,25 @@ class Part:
 
         Raises:
             OSError: of renaming.
+            UsageError: since `file_target` the target was opened to be read.
         """
         assert self.path is not None
-        self.path.replace(self._target)
-        self.path = None
+        refuse_input(self._target)
+        made = self.beside
+        if made.is_file():
+            shutil.copymode(self.path, made)
+            made.replace(self.path)
+        if made.is_dir():
+            made.replace(self._target)
+        else:
+            self.path.replace(self._target)
+            self.path = None
 
     def discard(self) -> None:
         """Remove the file, unless it has taken the name, and release the lock."""
         if self.path is not None:
             with contextlib.suppress(OSError):
-                self.path.unlink(missing_ok=True)
+                _remove(self.path)
             self.path = None
         if self._lock >= 0:
             os.close(self._lock)
@@ -167,6 +135,16 @@ def _made(path: Path) -> int:
     return made
 
 
+def _remove(path: Path) -> None:
+    """Remove a part, and what was made beside it."""
+    for made in path.parent.glob(f"{path.name}.new*"):
+        if made.is_dir():
+            shutil.rmtree(made, ignore_errors=True)
+        else:
+            made.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+
+
 def _remove_leftovers(directory: Path, start: str) -> None:
     with contextlib.suppress(OSError):
         for path in directory.iterdir():
@@ -179,23 +157,29 @@ def _remove_if_dead(path: Path) -> None:
         file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
+            _remove(path)
         finally:
             os.close(file)
 
 
 @contextlib.contextmanager
-def whole_file(target: Path) -> Iterator[Path]:
-    """A new, empty file that takes the name and mode of `target` when the block ends.
+def whole_file(target: Path, *, empty: bool = True) -> Iterator[Path]:
+    """A new file that takes the name and mode of `target` when the block ends.
 
     If the block raises, the file is removed, and `target` stays as it was.
+
+    Args:
+        target: as `file_target` returns it.
+        empty: give an empty file; else a path where there is none, with the endings of `target`.
+            What is made there may be a directory, where nothing is at `target`.
 
     Raises:
         UsageError: an OSError in the block, or of renaming.
     """
     part = Part(target)
     try:
-        yield part.make()
+        made = part.make()
+        yield made if empty else part.beside
         part.take_name()
     except OSError as error:
         raise not_written(target, error) from error

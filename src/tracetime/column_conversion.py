@@ -26,7 +26,7 @@ from tracetime.events_table import EVENTS_SCHEMA, statuses
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.conversion import with_reasons
 from tracetime.graph.graph import ClockGraph
-from tracetime.graph.ticks import refuse_floor_into_ticks
+from tracetime.graph.ticks import refuse_floor_of_ticks
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
 from tracetime.int_arrays import is_any_of
@@ -171,7 +171,7 @@ class ColumnConversion:
                 self._named[name] = None
                 return None
             if self._policy == "floor":
-                refuse_floor_into_ticks(self._graph, found, self._target)
+                refuse_floor_of_ticks(self._graph, found, self._target)
             self._named[name] = found
         return self._named[name]
 

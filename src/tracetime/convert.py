@@ -26,7 +26,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
 from tracetime.events_table import Columns, record_batch, schema_of, with_names
 from tracetime.graph.arguments import PolicyName
-from tracetime.graph.ticks import refuse_floor_into_ticks
+from tracetime.graph.ticks import refuse_floor_of_ticks
 from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.slices_table import OPEN
 from tracetime.table_files import table_writer
@@ -84,7 +84,7 @@ def convert(  # noqa: PLR0913  the options of the command
         to_clock = trace.clocks.clock(to, known=True)
         trace.clocks.path(trace.trace_clock, to_clock, policy=policy)
         if policy == "floor":
-            refuse_floor_into_ticks(trace.clocks, trace.trace_clock, to_clock)
+            refuse_floor_of_ticks(trace.clocks, trace.trace_clock, to_clock)
         schema = exact_in_pandas(schema.append(pa.field("to_time", pa.int64())))
     if names:
         schema = with_names(schema)

@@ -7,6 +7,7 @@ Nothing is done per event in Python.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -24,11 +25,13 @@ from tracetime.errors import (
     REASONS,
     RESOLVED,
     UNKNOWN_SOURCE_CLOCK,
+    UNKNOWN_TARGET_CLOCK,
     ConversionError,
 )
 from tracetime.event_clocks import Rows, by_clock, machine_indexes
 from tracetime.events_table import CUT_OFF, EARLY, SOURCE_STATUS, SOURCE_TIME, Columns
 from tracetime.graph.graph import ClockGraph
+from tracetime.graph.rate import saturated_ns
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
 from tracetime.graph.tube.wraps import open_wraps
@@ -42,7 +45,9 @@ TubeFaults = dict[tuple[ClockId, int], str]
 """By clock and status (of `errors.REASONS`), why the tube could not place its events."""
 
 _READ: Final = ("source_ns", "snapshots", CUT_OFF, EARLY)
-_UNKNOWN: Final = ("unknown_source_clock", "unknown_target_clock")
+_UNREAD: Final = (UNKNOWN_SOURCE_CLOCK, UNKNOWN_TARGET_CLOCK)
+_UNTIED: Final = (NO_PATH, *_UNREAD)
+"""The statuses that floor gives where no snapshot that was read before leads to trace time."""
 
 
 class PlacementObserver(Protocol):
@@ -85,7 +90,9 @@ class ErrorBars:
         self._machines = machine_indexes(machines)
         self._bars = bars
         self._observer = observer
-        self._incremental = {info.clock for info in graph.clocks() if info.incremental}
+        infos = graph.clocks()
+        self._incremental = {info.clock for info in infos if info.incremental}
+        self._units = {info.clock: info.unit_ns for info in infos if info.unit_ns != 1}
         self._faults = faults
 
     def place(self, columns: Columns) -> Columns:
@@ -93,12 +100,13 @@ class ErrorBars:
 
         Rows that floor resolved, or refused because their clock ran backwards, are placed by the
         tube, or null with its reason; so are those for which floor has no path (it leads over a
-        clock that ran backwards, has many hops, or starts at a clock with orders and no snapshot)
-        and the tube has one. All others stay as they are. Without a bar, earliest is after latest;
-        a side that nothing bounds is the end of int64, and the status then one_sided. Those of a
-        baked trace have none. Where the file has only part of a reading (`CUT_OFF`), the bar holds
-        every reading that it can be of. Rows of a baked trace that know their source's
-        (`SOURCE_TIME`) have its statuses and bars, and stay where they are.
+        clock that ran backwards, has many hops, starts at a clock with orders and no snapshot, or
+        the snapshots come later in the file) and the tube has one. All others stay as they are.
+        Without a bar, earliest is after latest; a side that nothing bounds is the end of int64, and
+        the status then one_sided. Those of a baked trace have none. Where the file has only part of
+        a reading (`CUT_OFF`), the bar holds every reading that it can be of. Rows of a baked trace
+        that know their source's (`SOURCE_TIME`) have its statuses and bars, and stay where they
+        are.
         """
         if SOURCE_TIME in columns:
             return self._place_baked(columns)
@@ -121,6 +129,7 @@ class ErrorBars:
             # The bars are its source's, which has the clocks.
             nothing = np.zeros_like(floor)
             return {**columns, "earliest": nothing + 1, "latest": nothing}
+        columns = self._in_ns(columns)
         source = columns["source_ns"]
         estimate, status = floor.copy(), before.copy()
         earliest, latest = np.ones_like(floor), np.zeros_like(floor)
@@ -131,9 +140,9 @@ class ErrorBars:
             if clock in self._incremental:
                 # Perfetto no longer sums the deltas of a clock that ran backwards.
                 group = group[before[group] == RESOLVED]
-            unread = before[group] == UNKNOWN_SOURCE_CLOCK
+            unread = is_any_of(before[group], _UNREAD)
             if not self._has_way(clock):
-                group = group[(before[group] != NO_PATH) & ~unread]
+                group = group[~is_any_of(before[group], _UNTIED)]
             if unread.any() and not len(group):
                 continue
             reached = self._convert(clock, source[group], columns["snapshots"][group])
@@ -164,12 +173,21 @@ class ErrorBars:
     def _placeable(self, columns: Columns) -> npt.NDArray[np.bool_]:
         """Which rows the tube may place."""
         status = columns["status"]
-        refused = (status == NON_MONOTONIC_SOURCE) | (status == NO_PATH)
-        if len(self._graph._parts.state.orders):
-            refused |= status == UNKNOWN_SOURCE_CLOCK
+        refused = is_any_of(status, (NON_MONOTONIC_SOURCE, *_UNTIED))
         # Without a clock of its own an item was refused with its packet.
         found: npt.NDArray[np.bool_] = (status == RESOLVED) | (refused & (columns["clock"] != 0))
         return found
+
+    def _in_ns(self, columns: Columns) -> Columns:
+        """The columns with `source_ns` in ns also where a clock's unit was not known before."""
+        if not self._units or "timestamp" not in columns:
+            return columns
+        as_read = is_any_of(columns["status"], _UNTIED)
+        as_read &= columns["source_ns"] == columns["timestamp"]
+        source = columns["source_ns"].copy()
+        for clock, group in self._by_clock(columns, np.flatnonzero(as_read)):
+            source[group], _ = saturated_ns(source[group], Fraction(self._units.get(clock, 1)))
+        return {**columns, "source_ns": source}
 
     def _by_clock(self, columns: Columns, rows: Rows) -> Iterator[tuple[ClockId, Rows]]:
         for clock, group in by_clock(columns, rows, self._machines):
@@ -187,7 +205,7 @@ class ErrorBars:
         try:
             self._graph._parts.tubes.path(clock, self._trace_clock)
         except ConversionError as error:
-            return error.reason not in (REASONS[NO_PATH], *_UNKNOWN)
+            return REASONS.index(error.reason) not in _UNTIED
         return True
 
     def _convert(self, clock: ClockId, source_ns: Values, seen: npt.NDArray[np.uint32]) -> Reached:

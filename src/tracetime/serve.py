@@ -23,6 +23,7 @@ from typing import IO, Any, Final
 from urllib.parse import quote, quote_from_bytes, unquote_to_bytes, urlsplit
 
 from tracetime.errors import UsageError
+from tracetime.inputs import protect
 
 UI: Final = "https://ui.perfetto.dev"
 
@@ -122,6 +123,7 @@ def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot read {os.fspath(path)!r}: {reason}") from error
+    protect(file)
     facts = os.fstat(file.fileno())
     if not stat.S_ISREG(facts.st_mode) or not facts.st_size:
         file.close()

@@ -17,6 +17,7 @@ from tracetime.analysis.snapshots import MOST_KEPT, Written
 from tracetime.atomic_file import file_target, not_written, whole_file
 from tracetime.errors import TraceError, UsageError
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
+from tracetime.inputs import refuse_input
 from tracetime.text import printable
 from tracetime.trace import Trace, check_trace
 
@@ -80,6 +81,7 @@ def split(trace: Trace, directory: str | os.PathLike[str]) -> SplitSummary:
     # Standard input has no name.
     named = Path(trace.path if Path(trace.path).is_file() else "trace.pftrace")
     digits = len(str(len(found) + 1))
+    refuse_input(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

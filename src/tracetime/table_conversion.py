@@ -25,7 +25,7 @@ from tracetime.errors import UsageError
 from tracetime.events_table import BATCH_ROWS
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.graph.graph import ClockGraph
-from tracetime.graph.ticks import refuse_floor_into_ticks
+from tracetime.graph.ticks import refuse_floor_of_ticks
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.text import did_you_mean, printable
@@ -126,7 +126,7 @@ def convert_in_units(  # noqa: PLR0913  those of convert_table
     if policy == "floor":
         for one in added:
             if isinstance(one.clock, ClockId):
-                refuse_floor_into_ticks(graph, one.clock, target)
+                refuse_floor_of_ticks(graph, one.clock, target)
     fields = [field for one in added for field in one.fields]
     schema = exact_in_pandas(pa.schema([*own, *fields], metadata=own.metadata))
     given: Iterable[pa.RecordBatch] = batches

@@ -141,6 +141,8 @@ class _Query:
     def __init__(self, text: str) -> None:
         import duckdb
 
+        from tracetime.duckdb_files import OpenedFiles, uses_files
+
         self._refusal = duckdb.Error
         self._con = duckdb.connect(
             ":memory:",
@@ -150,14 +152,16 @@ class _Query:
                 "autoload_known_extensions": False,
             },
         )
+        self._files = OpenedFiles(self._con)
         try:
             with self._errors():
                 statements = self._con.extract_statements(text)
-                if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
+                select = [one.type for one in statements] == [duckdb.StatementType.SELECT]
+                if not select or uses_files(self._con, statements[0].query)[1]:
                     raise UsageError(f"{printable(text, 60)!r} is not one SELECT: no other is run")
                 self._reader = self._con.sql(statements[0].query).to_arrow_reader(BATCH_ROWS)
         except BaseException:
-            self._con.close()
+            self.close()
             raise
         self.columns: list[str] = self._reader.schema.names
 
@@ -180,6 +184,7 @@ class _Query:
                 yield _plain_batch(batch, schema)
 
     def close(self) -> None:
+        self._files.close()
         self._con.close()
 
     @contextlib.contextmanager

@@ -124,7 +124,7 @@ def test_threads_take_their_snapshots_one_after_the_other():
     here, leave = threading.Event(), threading.Event()
     first = threading.Thread(target=rec.calls.alone, args=(rec.do(here.set, leave.wait, "first"),))
     first.start()
-    assert here.wait(20)
+    assert here.wait(600)
     # It is the other thread that is at it.
     assert not rec.calls.sampling
     second = threading.Thread(target=rec.calls.alone, args=(rec.do("second"),))
@@ -132,8 +132,8 @@ def test_threads_take_their_snapshots_one_after_the_other():
     second.join(0.05)
     assert rec.done == []
     leave.set()
-    first.join(20)
-    second.join(20)
+    first.join(600)
+    second.join(600)
     assert rec.done == ["first", "second"]
 
 
@@ -168,11 +168,13 @@ def test_an_end_reaches_all_who_wait_and_stays():
     ending.wait(0.05)
     assert time.monotonic() - start >= 0.05
     over = []
-    waiting = [threading.Thread(target=lambda: (ending.wait(20), over.append(1))) for _ in range(3)]
+    waiting = [
+        threading.Thread(target=lambda: (ending.wait(600), over.append(1))) for _ in range(3)
+    ]
     for one in waiting:
         one.start()
     ending.set()
     for one in waiting:
-        one.join(20)
+        one.join(600)
     assert (len(over), ending.is_set()) == (3, True)
     ending.wait()

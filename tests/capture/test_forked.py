@@ -43,7 +43,7 @@ def test_a_forked_child_neither_samples_nor_closes(path):
         with rec._calls._snapshots:
             child = os.fork()
             if child == 0:
-                signal.alarm(60)
+                signal.alarm(600)
                 try:
                     assert rec.snapshot() is not None
                     rec.close()
@@ -62,7 +62,7 @@ def test_a_forked_child_waits_for_no_lock_of_the_parents(path):
         with rec._writer._lock, rec._writer.tracks._lock, rec._writer._flushing:
             child = os.fork()
             if child == 0:
-                signal.alarm(60)
+                signal.alarm(600)
                 try:
                     rec.instant("childs", track="childs")
                     rec.counter("childs", 1)

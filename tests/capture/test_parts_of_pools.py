@@ -76,7 +76,7 @@ def test_a_process_that_imports_the_program_joins_its_recording(path, method):
         [sys.executable, "-W", "error", "program.py", method],
         cwd=path.parent,
         check=True,
-        timeout=60,
+        timeout=600,
     )
     assert not parts(path)
     found = rows(path)
@@ -110,7 +110,7 @@ if __name__ == "__main__":
 def test_a_process_that_imports_the_program_does_not_replace_what_that_has_closed(path):
     (path.parent / "program.py").write_text(CLOSES_FIRST)
     subprocess.run(
-        [sys.executable, "-W", "error", "program.py"], cwd=path.parent, check=True, timeout=60
+        [sys.executable, "-W", "error", "program.py"], cwd=path.parent, check=True, timeout=600
     )
     assert [row["name"] for row in rows(path) if row["name"]] == ["parent's"]
     (part,) = parts(path)
@@ -149,7 +149,7 @@ def test_a_process_still_ends_by_the_signal_as_it_would(path, work, code):
     with tt.record(path, CLOCKS) as rec:
         process = multiprocessing.get_context("fork").Process(target=work, args=(rec,))
         process.start()
-        process.join(60)
+        process.join(600)
         assert process.exitcode == code
 
 
@@ -171,7 +171,7 @@ def test_a_process_that_is_ended_while_it_closes_its_part_loses_nothing(path):
     with tt.record(path, CLOCKS, interval=None) as rec:
         process = context.Process(target=ended_while_it_closes, args=(rec,))
         process.start()
-        process.join(60)
+        process.join(600)
         assert process.exitcode == -signal.SIGTERM
     assert [row["name"] for row in rows(path)] == ["within"]
 

@@ -45,7 +45,7 @@ def shim(tmp_path_factory):
     subprocess.run(
         [compiler, "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, source, "-ldl"],
         check=True,
-        timeout=60,
+        timeout=600,
     )
     return library
 
@@ -78,7 +78,7 @@ def recorded(path, mode, interval, *, preload=None, **environment):
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
     )
     if done.returncode == faulting.NO_PRIVILEGE:
         pytest.skip(f"no privilege to make a time namespace: {done.stderr.strip()}")

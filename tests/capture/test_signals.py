@@ -30,7 +30,7 @@ def test_every_call_may_interrupt_every_call_at_any_line(tmp_path, interval, lin
         [sys.executable, "-W", "ignore", HERE / "interrupting.py", tmp_path, interval, str(lines)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout[-300:] + done.stderr
     assert done.stdout.endswith("\ndone\n")
@@ -64,7 +64,7 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 rec.close()
 print(came)
 """
-    done = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], timeout=600, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     data = path.read_bytes()
     assert dict(names_of(data)) == {"usual": 1000, "signal": int(done.stdout)}
@@ -102,7 +102,7 @@ while not over:
     except tt.UsageError as error:
         assert over and "closed" in str(error), error
 """
-    done = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], timeout=600, capture_output=True, text=True)
     assert done.returncode == (3 if "(3)" in ends else 0), done.stderr
     # The event that was under way may be in it, too.
     assert names_of(path.read_bytes())["e"] - int(done.stdout) in (0, 1)
@@ -145,7 +145,7 @@ class Slow(Live):
     def sample(self):
         if threading.current_thread() is not threading.main_thread():
             self.begun.set()
-            self.goes_on.wait(30)
+            self.goes_on.wait(600)
         return super().sample()
 
 
@@ -165,7 +165,7 @@ def test_handlers_do_not_pile_up_while_another_thread_takes_its_snapshot(tmp_pat
     with tt.record(path, interval=None, sampler=sampler) as rec:
         other = threading.Thread(target=rec.snapshot)
         other.start()
-        sampler.begun.wait(30)
+        sampler.begun.wait(600)
         with signals_that(rec.snapshot) as depths:
             ending = after(300, depths, sampler.goes_on)
             rec.snapshot()
@@ -186,7 +186,7 @@ def test_handlers_do_not_pile_up_while_another_thread_flushes(tmp_path, monkeypa
     def slow(output):
         if threading.current_thread() is not threading.main_thread():
             begun.set()
-            goes_on.wait(30)
+            goes_on.wait(600)
         write(output)
 
     monkeypatch.setattr(TraceOutput, "write", slow)
@@ -198,7 +198,7 @@ def test_handlers_do_not_pile_up_while_another_thread_flushes(tmp_path, monkeypa
     with tt.record(path, interval=None, sampler=Live(), flush_interval=60) as rec:
         other = threading.Thread(target=rec.flush)
         other.start()
-        begun.wait(30)
+        begun.wait(600)
         with signals_that(act) as depths:
             ending = after(300, depths, goes_on)
             rec.flush()
@@ -295,7 +295,7 @@ signal.signal(signal.SIGALRM, handler)
 going_on = True
 signal.setitimer(signal.ITIMER_REAL, 0.0004)
 end = time.monotonic() + 1
-while time.monotonic() < end:
+while came <= 10 or time.monotonic() < end:
     rec.instant("e", track="usual")
     rec.track(f"one more {{time.monotonic_ns()}}")
 going_on = False
@@ -304,7 +304,7 @@ rec.close()
 print(came)
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], timeout=60, check=True, capture_output=True, text=True
+        [sys.executable, "-c", code], timeout=600, check=True, capture_output=True, text=True
     )
     assert names_of(path.read_bytes())["signal"] == int(done.stdout) > 10
     tracks = [p.track_descriptor.uuid for p in packets_of(path.read_bytes())]

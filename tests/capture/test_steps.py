@@ -84,7 +84,7 @@ def recorded(
 
     machine.sample = slowly
     with tt.record(path, interval=interval_s, sampler=machine, **options):
-        assert hours.over.wait(60)
+        assert hours.over.wait(600)
         taken = len(begun)
     return begun[:taken]
 
@@ -263,7 +263,7 @@ def test_a_wait_takes_the_given_time():
     watch = StepWatch()
     start = time.monotonic()
     assert not watch.wait(0.05)
-    assert 0.05 <= time.monotonic() - start < 20
+    assert 0.05 <= time.monotonic() - start < 600
     watch.close()
     watch.close()
 

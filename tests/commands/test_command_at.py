@@ -192,12 +192,20 @@ def test_at_refuses_bars_without_the_tube(tracetime, write):
 
 def test_at_warns_of_limits_that_floor_takes_no_part_in(tracetime, write):
     args = ("at", write(CLOCK_SYNC), 1104, "--from", "MONOTONIC", "--max-drift-ppm", "MONOTONIC=5")
-    args += ("--clock-rate", "MONOTONIC=2GHz", "--clock-name", "MONOTONIC=mono")
+    args += ("--wander-ppm", "MONOTONIC=2", "--clock-name", "MONOTONIC=mono")
     code, text, err = tracetime(*args)
-    assert (code, text.splitlines()[0]) == (0, "MONOTONIC 1104 ticks -> BOOTTIME 2104 ns")
+    assert (code, text.splitlines()[0]) == (0, "MONOTONIC 1104 -> BOOTTIME 2104 ns")
     assert err == (
-        "warning: the floor policy does not use --max-drift-ppm, --clock-rate: give --policy tube\n"
+        "warning: the floor policy does not use --max-drift-ppm, --wander-ppm: give --policy tube\n"
     )
+    assert tracetime(*args, "--policy", "tube")[::2] == (0, "")
+
+
+def test_at_refuses_floor_of_a_clock_whose_declared_rate_it_does_not_use(tracetime, write):
+    args = ("at", write(CLOCK_SYNC), 1104, "--from", "MONOTONIC", "--clock-rate", "MONOTONIC=2GHz")
+    code, _, err = tracetime(*args)
+    assert code == 2
+    assert "MONOTONIC counts ticks of 0.5 ns, and the floor policy takes each for 1 ns" in err
     assert tracetime(*args, "--policy", "tube")[::2] == (0, "")
 
 

@@ -172,7 +172,7 @@ def test_a_signal_leaves_whole_parts_and_no_process(spawn, tmp_path, number, cod
     traces = write_fleet(tmp_path / "traces", 300)
     out = tmp_path / "out"
     with spawn("fleet", "convert", traces, "-o", out, stderr=subprocess.PIPE) as child:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while not list(out.glob("log/events/*")) and time.monotonic() < end:
             time.sleep(0.01)
         workers = children_of(child.pid)

@@ -25,7 +25,7 @@ pytest_plugins = ["cli"]
 def test_standard_output_may_be_closed(spawn, write, words):
     words = [words[0], write(CLOCK_SYNC), *words[1:]]
     child = spawn(*words, stderr=subprocess.PIPE, preexec_fn=lambda: os.close(1))
-    assert child.communicate(timeout=60) == (None, b"")
+    assert child.communicate(timeout=600) == (None, b"")
     assert child.returncode == 0
 
 

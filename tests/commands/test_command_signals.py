@@ -24,7 +24,7 @@ press()
 def outcome(program):
     """Run a program, and return the lines that it prints."""
     done = subprocess.run(
-        [sys.executable, "-c", program + END], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program + END], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]
@@ -133,7 +133,7 @@ def test_ctrl_c_while_modules_load(name, then):
         [sys.executable, "-c", LOADING.format(name=name, then=then)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert (done.returncode, done.stdout) == (128 + signal.SIGINT, "")
     assert done.stderr == "tracetime: interrupted\n"

@@ -352,7 +352,7 @@ class Terminal:
     def type(self, text):
         os.write(self.master, text.encode())
 
-    def read(self, until, seconds=60):
+    def read(self, until, seconds=600):
         """Read until a text is there; whether it came."""
         end = time.monotonic() + seconds
         while until not in self.seen:
@@ -403,7 +403,7 @@ def test_the_prompt(terminal, write, tmp_path):
     assert there.read("-- row 2\r\n")  # too wide for this terminal
     assert there.read("tracetime> ")
     there.type("\x04")
-    assert there.child.wait(60) == 0
+    assert there.child.wait(600) == 0
     history = (tmp_path / "state/tracetime/sql_history").read_text()
     assert "7 as answer;" in history
 
@@ -431,7 +431,7 @@ def test_control_c_at_the_prompt(terminal, write):
     there.type("select 40 + 2 as answer;\n")
     assert there.read("    42\r\n")
     there.type(".quit\n")
-    assert there.child.wait(60) == 0
+    assert there.child.wait(600) == 0
 
 
 @pytest.mark.parametrize(
@@ -450,7 +450,7 @@ def test_a_signal_stops_a_query_and_leaves_nothing(
     args = ("sql", path, query, "-o", tmp_path / "o.csv")
     env = {**os.environ, "TMPDIR": str(made)}
     with spawn(*args, stderr=subprocess.PIPE, env=env) as child:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while not list(made.iterdir()) and time.monotonic() < end:
             time.sleep(0.005)
         time.sleep(0.2)

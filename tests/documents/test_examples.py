@@ -15,7 +15,7 @@ import tracetime as tt
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-def run(example: str, *arguments: str, timeout: float = 120) -> str:
+def run(example: str, *arguments: str, timeout: float = 600) -> str:
     """Run an example as a user does, and return what it prints."""
     return subprocess.run(
         [sys.executable, EXAMPLES / example, *arguments],
@@ -107,7 +107,7 @@ def test_kernels_of_the_training_loop_begin_after_their_submit(tmp_path: Path) -
 def test_the_notebook_runs_and_shows_what_it_says(tmp_path: Path) -> None:
     notebook = nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)
     environment = {**os.environ, "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(tmp_path)}
-    client = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": tmp_path}})
+    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": tmp_path}})
     client.execute(env=environment)
     shown = {
         cell["source"]: "".join(

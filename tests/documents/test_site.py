@@ -69,7 +69,7 @@ def test_a_worker_runs_in_a_file_on_disk(tmp_path, chrome):
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True, timeout=120)
+    subprocess.run(command, cwd=ROOT, check=True, timeout=600)
     return folder
 
 
@@ -92,7 +92,7 @@ def test_the_search_finds_a_page_from_disk(site, chrome, words, found):
     page.locator(".md-search__input").first.fill(words)
     page.keyboard.press("End")  # the search listens to keys
     first = page.locator(".md-search-result__link").first
-    first.wait_for(timeout=20_000)
+    first.wait_for(timeout=600_000)
     assert first.get_attribute("href").startswith((site / found).as_uri())
     page.close()
 

@@ -68,11 +68,11 @@ def test_a_killed_worker_costs_nothing(cluster, spawn, traces, tmp_path):
     out, chance = tmp_path / "out", random.Random(1)
     with start(spawn, traces, out, "--address", cluster) as child:
         wait_for_work(out, chance, TRACES // 2)
-        end = time.monotonic() + 20
+        end = time.monotonic() + 600
         while not (busy := workers_of(os.getpid())) and time.monotonic() < end:
             pass
         os.kill(chance.choice(busy), signal.SIGKILL)
-        assert child.wait(120) == 0
+        assert child.wait(600) == 0
     assert_complete(out, traces, rejected(traces))
 
 
@@ -85,11 +85,11 @@ def test_after_the_whole_run_was_killed_another_goes_on(cluster, spawn, traces, 
         child.wait()
     finished = len(list(out.glob("log/events/*")))
     with start(spawn, traces, out, "--address", cluster) as again:
-        assert again.wait(120) == 0
+        assert again.wait(600) == 0
     assert all_ended(busy)
     assert 0 < finished < TRACES - 2
     with start(spawn, traces, out) as third:
-        assert third.wait(120) == 0
+        assert third.wait(600) == 0
     assert_complete(out, traces, rejected(traces))
 
 
@@ -108,7 +108,7 @@ def test_a_local_cluster_ends_with_a_run_that_is_killed_and_a_pool_goes_on(
         child.wait()
     assert raylets and all_ended(raylets + busy)
     with start(spawn, traces, out) as again:
-        assert again.wait(120) == 0
+        assert again.wait(600) == 0
     assert_complete(out, traces, rejected(traces))
 
 
@@ -119,7 +119,7 @@ def test_a_run_that_is_terminated_says_so_and_no_more(spawn, tmp_path):
         with start(spawn, traces, out, "--address", "local", stderr=said) as child:
             wait_for_work(out, random.Random(4), 4)
             child.terminate()
-            assert child.wait(60) == 128 + signal.SIGTERM
+            assert child.wait(600) == 128 + signal.SIGTERM
         said.seek(0)
         *progress, last = said.read().splitlines()
     assert last == b"tracetime: terminated"

@@ -1,7 +1,8 @@
-"""Clocks that count ticks: refused as floor's target by the commands, and their readings named ticks."""
+"""Clocks that count ticks: the commands refuse floor from and to them; their readings are named ticks."""
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from building import BOOTTIME, MONOTONIC, REALTIME, event, snapshot, trace
@@ -44,15 +45,20 @@ def test_floor_adds_ns_to_ticks_in_the_library_as_perfetto_does(write):
         ("convert", "{trace}", "-o", "{trace}.csv", "--to", "TSC"),
         ("at", "{trace}", 15 * S, "--to", "TSC"),
         ("sql", "{trace}", "select to_clock(trace_time, 'BOOTTIME', 'TSC') from events"),
+        ("at", "{trace}", ticks(15 * S), "--from", "TSC"),
+        ("sql", "{trace}", "select to_clock(36675000000, 'TSC', 'BOOTTIME')"),
+        ("convert", "{table}", "-o", "{trace}.csv", "--map", "ts:TSC", "--graph", "{trace}"),
+        ("convert", "{table}", "-o", "{trace}.csv", "--map", "ts:@clock", "--graph", "{trace}"),
     ],
-    ids=lambda args: args[0],
+    ids=lambda args: f"{args[0]} {args[-3]}",
 )
-def test_commands_refuse_floor_into_ticks_and_name_the_tube(tracetime, write, args):
+def test_commands_refuse_floor_of_ticks_and_name_the_tube(tracetime, write, args):
     path = write(TICKING)
-    given = [str(arg).format(trace=path) for arg in args]
+    table = write(f"ts,clock\n{ticks(15 * S)},TSC\n".encode(), "table.csv")
+    given = [str(arg).format(trace=path, table=table) for arg in args]
     code, out, err = tracetime(*given)
     assert (code, out) == (2, "")
-    assert "TSC counts ticks of 0.408998 ns" in err
+    assert "TSC counts ticks of 0.408998 ns, and the floor policy takes each for 1 ns" in err
     assert "--policy tube" in err
     assert tracetime(*given, "--policy", "tube")[0] == 0
 
@@ -78,6 +84,38 @@ def test_a_clock_on_the_way_that_counts_ticks_is_refused_too(tracetime, write):
     code, _, err = tracetime("at", path, 2 * S, "--to", "0x8a01b2c3")
     assert code == 2
     assert "TSC (on the way to 0x8a01b2c3) counts ticks" in err
+
+
+def test_a_clock_on_the_way_from_ticks_is_named_too(tracetime, write):
+    gpu = 0x8A01B2C3
+    path = write(
+        trace(
+            *(snapshot({BOOTTIME: k * S, TSC: ticks(k * S)}) for k in range(1, 6)),
+            *(snapshot({TSC: ticks(k * S + S // 2), gpu: k * S}) for k in range(1, 6)),
+            event(S, BOOTTIME),
+        )
+    )
+    code, _, err = tracetime("at", path, 2 * S, "--from", "0x8a01b2c3")
+    assert code == 2
+    assert "TSC (on the way to BOOTTIME) counts ticks" in err
+
+
+CALIBRATED = b"monotonic_ns,com.gpu_ticks\n42,1234\n10086,7890\n"
+"""Two calibrations: a tick lasts 10,044 / 6,656 = 1.509 ns."""
+
+
+def test_a_column_of_ticks_is_refused_by_floor_and_right_by_the_tube(tracetime, write):
+    graph = write(CALIBRATED, "clocks.csv")
+    code, _, err = tracetime("at", graph, 2345, "--from", "com.gpu")
+    assert (code, "com.gpu counts ticks of 1.50901 ns" in err) == (2, True)
+    table = write(b"cyc\n2345\n4567\n", "events.csv")
+    args = ("convert", table, "-o", f"{table}.csv", "--map", "cyc:com.gpu", "--graph", graph)
+    code, _, err = tracetime(*args)
+    assert (code, "com.gpu counts ticks of 1.50901 ns" in err) == (2, True)
+    assert tracetime(*args, "--policy", "tube")[0] == 0
+    _, *rows = Path(f"{table}.csv").read_text().splitlines()
+    right = [42 + (cyc - 1234) * 10_044 / 6_656 for cyc in (2345, 4567)]
+    assert [float(row.split(",")[1]) for row in rows] == pytest.approx(right, abs=1)
 
 
 def test_a_tsc_that_counts_ns_is_a_clock_as_any_other(tracetime, write):
@@ -117,13 +155,14 @@ def test_events_read_in_ticks_stay_perfettos(write, tmp_path):
 
 
 def test_at_prints_ticks_as_ticks(tracetime, write):
-    path = write(TICKING)
-    text = tracetime("at", path, ticks(15 * S), "--from", "TSC")[1]
+    once = write(trace(snapshot({BOOTTIME: 5, TSC: 70}), event(5, BOOTTIME)), "once.pftrace")
+    text = tracetime("at", once, 1070, "--from", "TSC")[1]
     first, _, steps = text.partition("\n")
     step = " ".join(steps.split())  # lines fit the screen
-    assert first == f"TSC {ticks(15 * S)} ticks -> BOOTTIME {10 * S + ticks(5 * S)} ns"
-    assert f"TSC {ticks(15 * S)} ticks -> BOOTTIME" in step
+    assert first == "TSC 1070 ticks -> BOOTTIME 1005 ns"
+    assert "TSC 1070 ticks -> BOOTTIME" in step
     assert "a tick taken for 1 ns" in step
+    path = write(TICKING)
     text = tracetime("at", path, 15 * S, "--to", "TSC", "--policy", "tube")[1]
     assert re.match(rf"BOOTTIME {15 * S} -> TSC \d+ ticks\n", text)
     text = tracetime("at", path, ticks(15 * S), "--from", "TSC", "--policy", "tube")[1]
@@ -135,7 +174,7 @@ def test_at_prints_ticks_as_ticks(tracetime, write):
         tracetime("at", path, 15 * S, "--to", "TSC", "--policy", "tube", "--json")[1]
     )
     assert (expected["value_unit"], expected["unit"]) == ("ns", "ticks")
-    expected = json.loads(tracetime("at", path, ticks(15 * S), "--from", "TSC", "--json")[1])
+    expected = json.loads(tracetime("at", once, 1070, "--from", "TSC", "--json")[1])
     assert (expected["value_unit"], expected["unit"]) == ("ticks", "ns")
 
 
@@ -173,11 +212,9 @@ def test_at_says_how_far_outside_the_snapshots_a_value_is(
 
 
 def test_how_far_outside_is_in_ns_for_ticks_too(tracetime, write):
-    path = write(TICKING)
-    for policy in ("floor", "tube"):
-        args = ("at", path, ticks(60 * S), "--from", "TSC", "--policy", policy)
-        expected = json.loads(tracetime(*args, "--json")[1])
-        assert expected["outside_ns"] == pytest.approx(10 * S, abs=10)
+    args = ("at", write(TICKING), ticks(60 * S), "--from", "TSC", "--policy", "tube")
+    expected = json.loads(tracetime(*args, "--json")[1])
+    assert expected["outside_ns"] == pytest.approx(10 * S, abs=10)
     once = write(trace(snapshot({BOOTTIME: 5, TSC: 70}), event(5, BOOTTIME)), "once.pftrace")
     args = ("at", once, 1070, "--from", "TSC")
     assert "1,000 ticks after the last snapshot of TSC and BOOTTIME" in tracetime(*args)[1]

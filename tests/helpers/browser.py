@@ -76,7 +76,7 @@ def visit(chrome):
         )
         pages.append(page)
         page.goto(Path(path).resolve().as_uri())
-        page.wait_for_selector("html[data-drawn=all]", timeout=60_000)
+        page.wait_for_selector("html[data-drawn=all]", timeout=600_000)
         return page
 
     yield visit

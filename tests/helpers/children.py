@@ -19,7 +19,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 def forked(work: Callable[[], object]) -> int:
     child = os.fork()
     if child == 0:
-        signal.alarm(60)
+        signal.alarm(600)
         try:
             work()
         except BaseException as error:

@@ -27,7 +27,7 @@ from vulkan import has_device
 
 from tools import console_blocks
 
-LIMIT_S = 120
+LIMIT_S = 600
 """No command and no block of Python takes longer, or it hangs."""
 
 LANGUAGES = ("python", "console", "json", "text", "")

@@ -116,7 +116,7 @@ def descendants_of(process):
 def wait_for_work(out, chance, most):
     """Wait until some traces are finished: at random how many, and how long after that."""
     least = chance.randrange(most)
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while len(list(out.glob("log/events/*"))) < least and time.monotonic() < end:
         time.sleep(0.002)
     time.sleep(chance.random() * 0.05)

@@ -44,7 +44,7 @@ class Live(Machine):
         return Taken(snapshot, {}, {})
 
 
-def wait_for(condition, seconds: float = 60.0) -> None:
+def wait_for(condition, seconds: float = 600) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come about"

@@ -23,7 +23,13 @@ Event = tuple[str, str, int]
 
 
 LEFT_OUT = ("service_event", "trace_uuid", "synchronization_marker")
-BY_TUBE = ("resolved", "non_monotonic_source", "no_path")
+BY_TUBE = (
+    "resolved",
+    "non_monotonic_source",
+    "no_path",
+    "unknown_source_clock",
+    "unknown_target_clock",
+)
 
 
 class Merged(NamedTuple):

@@ -65,17 +65,17 @@ def serving(monkeypatch):
         process.stderr.close()
 
 
-def ask(address, data, wait_s=0.2):
-    """Send datagrams; return what comes back until it is quiet."""
+def ask(address, data, least=1):
+    """Send datagrams; return what comes back: so many replies, and what follows at once."""
     family, place = resolve(address)[0]
     with socket.socket(family, socket.SOCK_DGRAM) as sock:
         sock.connect(place)
-        sock.settimeout(wait_s)
         for one in data:
             sock.send(one)
         found = []
         try:
             while True:
+                sock.settimeout(LIMIT_S if len(found) < least else 0.05)
                 found.append(sock.recv(4096))
         except TimeoutError:
             return found
@@ -86,7 +86,7 @@ def test_this_machine_is_not_ahead_of_itself(serving, bind):
     address, _ = serving(bind=bind)
     found = ping(address, bursts=2)
     assert found.earliest_ns <= 0 <= found.latest_ns
-    assert abs(found.offset_ns) <= found.half_width_ns < 100 * MS
+    assert abs(found.offset_ns) <= found.half_width_ns
     assert (found.host, found.rounds, found.sent) == (address, 2, 16)
     assert (found.restarts, found.void) == (0, 0)
 
@@ -101,8 +101,9 @@ def test_with_a_key_both_sides_need_it(serving, key_file, tmp_path):
     for wrong in (None, other):
         with pytest.raises(NoBoundError, match="with the same key"):
             ping(address, bursts=1, key_file=wrong, timeout_s=0.1)
+    ping(address, bursts=1, key_file=key_file)
     process.send_signal(signal.SIGTERM)
-    assert process.stderr.read().startswith("8 replied, 2 malformed")
+    assert process.stderr.read().startswith("16 replied, 2 malformed")
 
 
 def test_who_is_not_there_does_not_reply():
@@ -176,8 +177,9 @@ def test_a_name_that_leads_nowhere_cannot_be_reached(monkeypatch):
 
 def test_replies_are_no_longer_than_requests_and_of_the_rate_that_is_given(serving):
     address, _ = serving("--per-second", 5)
-    found = ask(address, [write_request(secrets.token_bytes(16)) for _ in range(40)])
-    assert 5 <= len(found) <= 8
+    begun = time.monotonic()
+    found = ask(address, [write_request(secrets.token_bytes(16)) for _ in range(40)], least=5)
+    assert 5 <= len(found) <= 6 + 5 * (time.monotonic() - begun)
     assert {len(one) for one in found} == {LENGTH}
 
 
@@ -211,12 +213,12 @@ def test_datagrams_that_are_no_requests_get_nothing(serving):
     bad = [random.randbytes(random.randrange(200)) for _ in range(300)]
     bad += [write_request(NONCE)[:k] for k in range(LENGTH)]
     bad += [write_request(NONCE) + b"\0"]
-    for k in range(0, len(bad), 40):  # So many fit in the buffer of a socket.
-        assert ask(address, bad[k : k + 40], wait_s=0.05) == []
-    good = ask(address, [write_request(NONCE)])
-    assert [read_reply(one).nonce for one in good] == [NONCE]
+    parts = range(0, len(bad), 40)  # So many fit in the buffer of a socket.
+    for k in parts:
+        found = ask(address, [*bad[k : k + 40], write_request(NONCE)])
+        assert [read_reply(one).nonce for one in found] == [NONCE]
     process.send_signal(signal.SIGINT)
-    assert f"1 replied, {len(bad)} malformed" in process.stderr.read()
+    assert f"{len(parts)} replied, {len(bad)} malformed" in process.stderr.read()
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0"])
@@ -275,18 +277,19 @@ def test_over_pipes_this_machine_is_not_ahead_of_itself(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("command", "says"),
+    ("command", "within_s", "says"),
     [
-        (["sh", "-c", "echo Welcome; yes | head -c 500; cat"], "printed something else"),
-        (["sh", "-c", "head -c 10 /dev/zero; sleep 5"], "stopped within a reply"),
-        (["true"], "ended: does"),
+        (["sh", "-c", "echo Welcome; yes | head -c 500; cat"], LIMIT_S, "printed something else"),
+        (["sh", "-c", "head -c 10 /dev/zero; sleep 1000"], 0.5, "stopped within a reply"),
+        (["true"], LIMIT_S, "ended: does"),
     ],
 )
-def test_another_program_at_the_other_end_is_told(command, says):
+def test_another_program_at_the_other_end_is_told(command, within_s, says):
     transport = PipeTransport(command)
     try:
         with pytest.raises(SourceError, match=says):
-            Pinging(transport, timeout_s=0.2, first_timeout_s=0.5).burst()
+            while True:
+                Pinging(transport, first_timeout_s=within_s).burst()
     finally:
         transport.close()
 
@@ -352,7 +355,7 @@ def test_without_stamps_of_the_kernel_the_bar_holds_too(monkeypatch):
         found = Pinging(transport).run(1)
         assert found.earliest_ns <= 0 <= found.latest_ns
     finally:
-        thread.join(5)
+        thread.join(600)
         transport.close()
         server.close()
 

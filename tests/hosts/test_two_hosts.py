@@ -62,7 +62,7 @@ def test_the_other_side_of_a_wire_is_not_ahead(sides, key_file, tmp_path):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["earliest_ns"] <= 0 <= found["latest_ns"]
-    assert abs(found["offset_ns"]) <= found["half_width_ns"] < 100 * MS
+    assert abs(found["offset_ns"]) <= found["half_width_ns"]
     assert (found["rounds"], found["sent"]) == (2, 16)
     assert output.stat().st_size > 200
 

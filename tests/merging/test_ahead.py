@@ -35,7 +35,7 @@ def test_pieces_come_in_order_and_then_the_result():
 
 
 def test_two_are_made_at_once():
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=600)
 
     def meet(put):
         put(b"%d" % meeting.wait())
@@ -67,7 +67,7 @@ def test_pieces_wait_in_a_bounded_number():
 
     with Ahead() as ahead:
         made = ahead.start(many)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 600
         while len(put_so_far) < 5 and time.monotonic() < deadline:
             time.sleep(0.001)
         time.sleep(0.05)
@@ -113,7 +113,7 @@ def test_a_file_is_baked_alike_whichever_is_done_first(tmp_path, monkeypatch):
         return written
 
     def late_in_the_first(placing, *given):
-        assert placing._number == 1 or is_done.wait(10)
+        assert placing._number == 1 or is_done.wait(600)
         return error_bars(placing, *given)
 
     monkeypatch.setattr(_Writer, "_bake", bake_and_tell)

@@ -164,12 +164,12 @@ def chronyd(tmp_path):
     for process in started:
         process.terminate()
     for process in started:
-        process.wait(30)
+        process.wait(600)
 
 
 def bound_of(source):
     """The bound, when there is one."""
-    ends = time.monotonic() + 60
+    ends = time.monotonic() + 600
     while True:
         try:
             return source.ask(time.monotonic_ns)
@@ -234,7 +234,7 @@ def test_a_chronyd_without_a_server_bounds_nothing(chronyd):
 
 def bound_of_own(source):
     """What a daemon says once it answers."""
-    ends = time.monotonic() + 30
+    ends = time.monotonic() + 600
     while True:
         try:
             return source.ask(time.monotonic_ns)

@@ -172,7 +172,7 @@ def test_no_update_in_progress_is_taken_for_a_whole_one(tmp_path):
     writer.start()
     try:
         source = ClockBound(str(path))
-        taken, ends = [], time.monotonic() + 60
+        taken, ends = [], time.monotonic() + 600
         while len({said.bound_ns for said in taken}) < 50 and time.monotonic() < ends:
             taken.append(source.ask(time.monotonic_ns))
     finally:
@@ -270,7 +270,7 @@ def test_what_the_daemon_writes_is_in_the_next_answer(tmp_path):
     service = TimeService(sources=[source])
     for _ in range(20):
         path.write_bytes(memory(bound_ns=1_000_000))
-        assert 1_000_000 < service.now().half_width_ns < 50_000_000
+        assert 1_000_000 < service.now().half_width_ns < 100_000_000
         path.write_bytes(memory(bound_ns=100_000_000))
         assert service.now().half_width_ns > 100_000_000
         path.write_bytes(memory(status=3))

@@ -286,7 +286,7 @@ TRACEABLE_MASTER = (
 
 def pmc(folder, name, message):
     command = ["pmc", "-u", "-b", "0", "-s", f"{folder}/{name}", "-i", f"{folder}/pmc", message]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=600).stdout
 
 
 def run(*command):
@@ -318,7 +318,7 @@ def following(tmp_path):
         for process in started:
             process.terminate()
         for process in started:
-            process.wait(30)
+            process.wait(600)
         for space in names:
             with contextlib.suppress(subprocess.CalledProcessError):
                 run("ip", "netns", "del", space)
@@ -326,7 +326,7 @@ def following(tmp_path):
 
 def until(found, folder):
     """What a function returns as soon as it has something."""
-    ends = time.monotonic() + 60
+    ends = time.monotonic() + 600
     while True:
         with contextlib.suppress(NoBoundError):
             if (result := found()) is not None:

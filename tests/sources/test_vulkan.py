@@ -372,7 +372,7 @@ def test_the_example_runs(tmp_path):
         [sys.executable, str(EXAMPLE), str(path)],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
         env={**os.environ, **environment()},
     )
     assert done.returncode == 0, done.stderr

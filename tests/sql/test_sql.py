@@ -536,3 +536,39 @@ def test_a_statement_that_is_to_stop_ends_the_reading_of_a_trace(write, table):
             (row,) = next(session.run(f"select count(*) n from {table}").batches).to_pylist()
             assert row["n"] >= 0
         assert opened.on_read == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "copy (select 1) to '{}/a.csv'", "explain analyze copy (select 1) to '{}/a.csv'",
+        "prepare p as copy (select 1) to '{}/a.csv'; execute p", "attach '{}/a.db' as a",
+        "with a as (copy (select 1) to '{}/a.csv') from a", "export database '{}/e'",
+        "from read_text('{}/*')", "from read_text(current_setting('temp_directory') || '/*')",
+        "from query('from read_blob(''{}/*'')')", "create table t as from glob('{}/*')",
+        "prepare p as from read_text('{}/*'); execute p", "create view v as from glob('{}/*'); from v",
+        "create macro m(f) as table from read_text(f); from m('{}/*')", "from sniff_csv('{}/x')",
+        "from json_execute_serialized_sql(json_serialize_sql('from glob(''{}/*'')'))",
+        "explain analyze from read_text('{}/*')", "call read_text('{}/*')",
+        "select (select count(*) from glob('{}/*'))", "from range(3) where range in (select 1 from glob('{}/*'))",
+    ],
+)  # fmt: skip
+def test_the_temporary_directory_is_not_for_statements(ask, statement, tmp_path, monkeypatch):
+    home = tmp_path / "work"
+    home.mkdir()
+    (home / "x").write_bytes(b"1")
+    monkeypatch.setattr("tempfile.mkdtemp", lambda prefix: str(home))
+    monkeypatch.setattr("shutil.rmtree", lambda path, ignore_errors: None)
+    with pytest.raises(UsageError):
+        ask(CLOCK_SYNC, statement.replace("{}", str(home)))
+    assert [path.name for path in home.iterdir()] == ["x"]
+
+
+def test_what_opens_no_file_is_allowed_without_files(ask):
+    assert ask(CLOCK_SYNC, "select value from json_each('[7]')") == [("7",)]
+    assert ask(CLOCK_SYNC, "select name from pragma_table_info('events') limit 1") == [("packet",)]
+    assert ask(CLOCK_SYNC, "from query('select 7')") == [(7,)]
+    assert ask(CLOCK_SYNC, "select unnest([7])") == [(7,)]
+    assert ask(CLOCK_SYNC, "prepare p as select 7; execute p") == [(7,)]
+    assert len(ask(CLOCK_SYNC, "explain select 7")) == 1
+    assert ask(CLOCK_SYNC, "create table t as from range(7, 8); from t") == [(7,)]

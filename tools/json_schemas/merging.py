@@ -44,14 +44,19 @@ _FILE: Final = record(
         "offset_ns": or_null(
             int64("The timeline's clock less its trace clock, in its middle; null: not tied.")
         ),
-        "drift_ppm": or_null(number("How much faster the timeline's clock runs over it.")),
+        "drift_ppm": or_null(
+            number(
+                "How much faster the timeline's clock runs over it, where neither jumped; null "
+                "where nothing says."
+            )
+        ),
         "constant_error_ns": or_null(
             count("How far the estimate strays from that offset at most, ns.")
         ),
         "half_width_ns": or_null(count("Half the bar, the median over it; null: open.")),
         "worst_half_width_ns": or_null(count("Half the bar at worst; null: open.")),
         "read_twice": count(
-            "How many of 257 instants over the file its clock, which was set back, read twice."
+            "How many of 257 instants its clock, which was set back, may have read twice."
         ),
         "why_not": or_null(text("Why it has no place; null where it has one.")),
         "looked_for": listed("What could have tied it, and why it did not.", text("One of these.")),
@@ -81,7 +86,8 @@ def _side(says: str) -> Schema:
             f"{says} null: snapshots do, or nothing.",
             {
                 "said": text("What it is one of: a tie, or the orders of a file itself."),
-                "number": count("Which of these it is, from 0."),
+                "number": count("Which order of that it is, from 0."),
+                "orders": count("How many there are."),
                 "before": clock("The clock that was read first."),
                 "before_ts": int64("What it read."),
                 "after": clock("The clock that was read after it."),

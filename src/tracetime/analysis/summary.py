@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tracetime.analysis.advice import ADVICE
+from tracetime.analysis.advice import ADVICE, READ_LATER
 from tracetime.analysis.event_counts import EventCounts
 from tracetime.analysis.floor_cost import (
     CLOCKS_SAMPLED,
@@ -20,7 +20,7 @@ from tracetime.analysis.floor_cost import (
 )
 from tracetime.analysis.groups import Group
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import PLACED, REASONS, RESOLVED, TraceError
+from tracetime.errors import PLACED, REASONS, RESOLVED, UNKNOWN_SOURCE_CLOCK, TraceError
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.tube.bars import Bars
 
@@ -216,7 +216,7 @@ def summarise(
     """
     infos = trace.clocks.clocks()
     groups = counts.groups([info.clock for info in infos], trace.machines)
-    clocks, reasons = _by_clock(groups, infos, reading.faults)
+    clocks, reasons = _by_clock(groups, infos, reading.faults, options.policy)
     if options.policy == "floor" and trace.source is not trace:
         # It is baked so that floor places its events so.
         cost = FloorCost(reordered=0)
@@ -294,6 +294,7 @@ def _by_clock(
     groups: Sequence[Group],
     infos: list[ClockInfo],
     faults: Mapping[tuple[ClockId, int], str],
+    policy: PolicyName,
 ) -> tuple[tuple[ClockUse, ...], tuple[Unresolved, ...]]:
     events: Counter[ClockId] = Counter()
     unresolved: Counter[ClockId] = Counter()
@@ -310,7 +311,10 @@ def _by_clock(
         uses.append(bare)
     reasons = [
         Unresolved(
-            reason, clocks.total(), tuple(clocks.most_common()), _advice(reason, clocks, faults)
+            reason,
+            clocks.total(),
+            tuple(clocks.most_common()),
+            _advice(reason, clocks, faults, in_snapshots if policy == "floor" else set()),
         )
         for reason, clocks in by_reason.items()
     ]
@@ -318,9 +322,15 @@ def _by_clock(
 
 
 def _advice(
-    reason: str, clocks: Counter[ClockId], faults: Mapping[tuple[ClockId, int], str]
+    reason: str,
+    clocks: Counter[ClockId],
+    faults: Mapping[tuple[ClockId, int], str],
+    in_snapshots: set[ClockId],
 ) -> str:
-    """What the tube says of these clocks, and general advice for the others."""
+    """What the tube says of these clocks, and general advice for the others.
+
+    in_snapshots: by floor, the clocks that snapshots hold.
+    """
     status = REASONS.index(reason)
     # The tube knows no files, as the table.
     found = [faults.get((replace(clock, file=0), status)) for clock, _ in clocks.most_common()]
@@ -328,6 +338,8 @@ def _advice(
     advice = [f"{fault}." for fault in own[:_FAULTS_QUOTED]]
     if len(own) > _FAULTS_QUOTED:
         advice.append(f"So it is with {len(own) - _FAULTS_QUOTED} more clocks.")
-    if None in found:
+    if reason == REASONS[UNKNOWN_SOURCE_CLOCK] and clocks.keys() & in_snapshots:
+        advice += READ_LATER
+    if None in found and not (READ_LATER.why in advice and clocks.keys() <= in_snapshots):
         advice += ADVICE[reason]
     return " ".join(advice)

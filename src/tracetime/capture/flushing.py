@@ -61,10 +61,14 @@ class Flushing:
         try:
             self._calls.run(partial(self._writer.flush, wait=wait))
         except UsageError as error:
-            self.error = error
-            self._problems.note(THE_FILE, str(error))
+            self.fail(error)
         else:
             self.error = None
+
+    def fail(self, error: UsageError) -> None:
+        """Keep why the file cannot be written."""
+        self.error = error
+        self._problems.note(THE_FILE, str(error))
 
     def keep_flushing(self, interval_s: float, stop: Ending) -> None:
         """Flush after every interval, and on request, until `stop` is set."""

@@ -330,7 +330,7 @@ class Recorder(Traced):
                 self._writer.close()
                 self._flushing.error = None
             except UsageError as error:
-                self._flushing.error = error
+                self._flushing.fail(error)
                 self._release()
                 raise
             for path in () if self._joining is None else self._joining.joined:

@@ -29,6 +29,7 @@ from tracetime.errors import (
     TracetimeError,
     UsageError,
 )
+from tracetime.inputs import keep_inputs, protect
 from tracetime.text import did_you_mean, json_text
 
 SUBCOMMANDS: Final = (
@@ -179,7 +180,10 @@ def _say_why(number: int) -> None:
 def run(args: Sequence[str]) -> int:
     """Run the command line `args` and return the exit code; errors are printed on stderr."""
     try:
-        result = cli.main(list(args), prog_name="tracetime", standalone_mode=False)
+        with keep_inputs():
+            if sys.stdin is not None:
+                protect(sys.stdin.buffer)
+            result = cli.main(list(args), prog_name="tracetime", standalone_mode=False)
         sys.stdout.flush()
     except (click.Abort, Interrupted):
         return INTERRUPTED

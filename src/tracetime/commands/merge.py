@@ -268,6 +268,8 @@ def _lines(file: FileReport, report: MergeReport) -> list[str]:
 
 
 def _place(file: FileReport, report: MergeReport) -> str:
+    from tracetime.merging.pair_evidence import drift_text
+
     if file.empty:
         return "it has no event on its trace clock: nothing of it is placed or written"
     if file.offset_ns is None:
@@ -284,9 +286,11 @@ def _place(file: FileReport, report: MergeReport) -> str:
         bar = f"{why}: the bar is open"
     else:
         bar = f"+- {duration(file.half_width_ns)}, +- {duration(file.worst_half_width_ns)} at worst"
-    drift = f"{file.drift_ppm:+.3f} ppm"
+    drift = drift_text(file.drift_ppm)
     first = report.trace_time or printable(report.files[0].name)
     text = f"{signed_duration(file.offset_ns)} to {first}, {drift}, {bar}"
     if file.read_twice:
-        text += f"; its clock was set back and read {file.read_twice} of 257 instants twice"
+        text += (
+            f"; its clock was set back and may have read {file.read_twice} of 257 instants twice"
+        )
     return text

@@ -14,7 +14,7 @@ from typing import IO, Any, Final, TypeVar, cast
 
 import click
 
-from tracetime.atomic_file import file_target, protect, whole_file
+from tracetime.atomic_file import file_target, whole_file
 from tracetime.commands.progress import clear_progress
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
@@ -54,15 +54,11 @@ def result_option(function: F) -> F:
     def command(*args: Any, out: str | None, **values: Any) -> Any:
         if out is None or out == "-":
             return function(*args, **values)
-        with contextlib.ExitStack() as stack:
-            for path in (values.get("trace"), *values.get("traces", ())):
-                if path == "-" and sys.stdin is not None:
-                    protect(sys.stdin.buffer)
-                elif path is not None and Path(path).is_file():
-                    protect(stack.enter_context(Path(path).open("rb")))
-            part = stack.enter_context(whole_file(file_target(out)))
-            file = stack.enter_context(part.open("w", encoding="utf-8"))
-            stack.enter_context(contextlib.redirect_stdout(file))
+        with (
+            whole_file(file_target(out)) as part,
+            part.open("w", encoding="utf-8") as file,
+            contextlib.redirect_stdout(file),
+        ):
             return function(*args, **values)
 
     return cast("F", command)

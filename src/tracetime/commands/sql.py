@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from tracetime.sql.session import Result
     from tracetime.trace import Trace
 
+_WINDOWS: Final = 1 << 30
+"""Bytes that reading traces may take while a statement runs, besides those of the database."""
+
 _FORMATS: Final = ("table", "csv", "json", "parquet")
 
 
@@ -131,6 +134,7 @@ def command(  # noqa: PLR0913  a parameter for each option
         group by trace"
       tracetime sql trace.pftrace
     """
+    from tracetime.fleet.memory import limited_memory
     from tracetime.sql.session import Session
     from tracetime.sql.view import View
 
@@ -164,6 +168,7 @@ def command(  # noqa: PLR0913  a parameter for each option
                 keep=query is None and out is None,
             )
         )
+        stack.enter_context(limited_memory(memory + _WINDOWS, from_now=True))
         answer = _Answer(traces, kind, out, rows)
         if query is not None:
             answer.give(partial(session.run_all, query, times_as_text=answer.is_text))

@@ -44,14 +44,16 @@ def rates(survey: Survey) -> Iterator[Finding]:
         if clock.clock in _CPU_TIME or info.incremental or clock == survey.trace_clock:
             continue
         found = survey.rates.get(clock)
-        if found is None and clock.clock == _TSC and clock not in survey.declared:
+        if found is None and survey.graph.domain(clock).ns_per_tick is None:
             found = _ticks_at_all(survey, clock)
         if found is None:
             continue
-        if abs(found.rate) >= OTHER_UNIT:
-            yield _other_unit(survey, clock, found, survey.used.get(clock, 0))
+        nominal = _nominal(survey, clock, found.reference)
+        off = found.rate if nominal == 1 else (1 + found.rate) / nominal - 1
+        if abs(off) >= OTHER_UNIT:
+            yield _other_unit(survey, clock, found, nominal)
         else:
-            by_reference[found.reference][clock] = found
+            by_reference[found.reference][clock] = found._replace(rate=off)
     for reference, known in by_reference.items():
         drifting = {
             clock: found
@@ -87,7 +89,14 @@ def _drifts(
     )
 
 
-def _other_unit(survey: Survey, clock: ClockId, found: Rate, used: int) -> Finding:
+def _nominal(survey: Survey, clock: ClockId, reference: ClockId) -> float:
+    """Return how many units a clock counts in one of another, as declared; 1 where that is open."""
+    ours, theirs = (survey.graph.domain(one).ns_per_tick for one in (clock, reference))
+    return float((theirs or 1) / (ours or 1))
+
+
+def _other_unit(survey: Survey, clock: ClockId, found: Rate, nominal: float) -> Finding:
+    used = survey.used.get(clock, 0)
     packets = survey.packets_of(found.snapshots[:3])
     if clock.clock == _TSC:
         return finding(
@@ -110,8 +119,10 @@ def _other_unit(survey: Survey, clock: ClockId, found: Rate, used: int) -> Findi
         events=used,
         worst_ns=worst,
         selections=all_of([clock]),
+        parts=("ticks",) if survey.graph.domain(clock).ns_per_tick is None else ("unit",),
         reference=found.reference,
         rate=1 + found.rate,
+        nominal=nominal,
     )
 
 
@@ -127,10 +138,10 @@ def _misplaced_ns(survey: Survey, clock: ClockId, found: Rate) -> int:
 
 
 def _ticks_at_all(survey: Survey, clock: ClockId) -> Rate | None:
-    """Return the rate of the TSC from its first and last snapshot, however few and close.
+    """Return the rate of a clock that counts ticks from its first and last snapshot.
 
-    A few snapshots of another clock do not show whether it jumped or has another unit; the TSC
-    always counts ticks.
+    However few and close: a few snapshots of another clock do not show whether it jumped or has
+    another unit. A TSC may count ns, too, unless a trace or a caller says that it counts ticks.
     """
     reference = survey.reference(clock)
     if reference is None:
@@ -138,12 +149,14 @@ def _ticks_at_all(survey: Survey, clock: ClockId) -> Rate | None:
     snapshots, readings, others = survey.together(clock, reference)
     if len(snapshots) < 2:
         return None
+    is_known = clock in survey.declared
     gaps, gained = difference(others[1:], others[:-1]), gains(readings, others)
-    if gaps.min() <= 0 or abs(gained.sum()) < LEAST_OFF_NS:
+    if gaps.min() <= 0 or (not is_known and abs(gained.sum()) < LEAST_OFF_NS):
         return None
     rate = float(gained.sum() / gaps.sum())
     # A clock of ns that jumps has several rates, or one near 1.
-    if abs(rate) < _TICKS or np.abs(gained / gaps - rate).max() > 0.05 * (1 + rate):
+    least = OTHER_UNIT if is_known else _TICKS
+    if abs(rate) < least or np.abs(gained / gaps - rate).max() > 0.05 * (1 + rate):
         return None
     return Rate(reference, rate, snapshots)
 

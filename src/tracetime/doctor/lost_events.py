@@ -38,15 +38,16 @@ def lost_events(survey: Survey) -> Iterator[Finding]:
 
 def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     groups = survey.of("unknown_source_clock")
-    elsewhere, plain = [], []
+    elsewhere: list[Group] = []
+    plain: list[Group] = []
+    early: list[Group] = []
     for group in groups:
         clock = group.clock
-        if clock.clock in _SEQUENCES and (clock.clock, clock.machine) in survey.by_number:
+        is_read = clock in survey.infos
+        if not is_read and clock.clock in _SEQUENCES and _others(survey, clock):
             elsewhere.append(group)
-        elif clock.machine not in tied:
-            continue
-        else:
-            plain.append(group)
+        elif clock.machine in tied:
+            (early if is_read else plain).append(group)
     for number, found in _by_number(elsewhere).items():
         others = _others(survey, found[0].clock)
         yield _finding(
@@ -87,14 +88,15 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
             trace_clock=survey.trace_clock,
             trace_machine=survey.trace_clock.machine,
         )
-    for found in _by_number(plain).values():
-        yield _finding(
-            "clock-without-snapshot",
-            found,
-            None,
-            _by_orders(survey, found),
-            trace_clock=survey.trace_clock,
-        )
+    for some, parts in ((plain, ("never",)), (early, ("before", "later", "write_before"))):
+        for found in _by_number(some).values():
+            yield _finding(
+                "clock-without-snapshot",
+                found,
+                None,
+                (*parts, *_by_orders(survey, found)),
+                trace_clock=survey.trace_clock,
+            )
 
 
 def _advice(survey: Survey) -> tuple[str, str]:

@@ -12,8 +12,8 @@ from typing import Final
 _STATM: Final = Path("/proc/self/statm")
 
 
-def limit_memory(memory: int) -> None:
-    """Let this process take so many bytes more than when it was first limited.
+def limit_memory(memory: int, taken: int | None = None) -> None:
+    """Let this process take so many bytes more than `taken`, or than when it was first limited.
 
     An allocation beyond that raises MemoryError.
     """
@@ -22,7 +22,7 @@ def limit_memory(memory: int) -> None:
     # Arrow's own pool reserves address space by the GB, which would count.
     pa.set_memory_pool(pa.system_memory_pool())
     if _STATM.exists():
-        limit = _taken() + memory
+        limit = (_taken() if taken is None else taken) + memory
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
         if most != resource.RLIM_INFINITY:
             limit = min(limit, most)
@@ -30,12 +30,15 @@ def limit_memory(memory: int) -> None:
 
 
 @contextlib.contextmanager
-def limited_memory(memory: int) -> Iterator[None]:
-    """Limit a process that does other work, too, as long as this is open."""
+def limited_memory(memory: int, *, from_now: bool = False) -> Iterator[None]:
+    """Limit a process that does other work, too, as long as this is open.
+
+    from_now: so many bytes more than it has now.
+    """
     import pyarrow as pa
 
     limits, pool = resource.getrlimit(resource.RLIMIT_DATA), pa.default_memory_pool()
-    limit_memory(memory)
+    limit_memory(memory, _data() if from_now else None)
     try:
         yield
     finally:
@@ -46,4 +49,10 @@ def limited_memory(memory: int) -> Iterator[None]:
 @functools.cache
 def _taken() -> int:
     """The bytes of data that this process has when it is first asked."""
+    return _data()
+
+
+def _data() -> int:
+    if not _STATM.exists():
+        return 0
     return int(_STATM.read_text().split()[5]) * resource.getpagesize()

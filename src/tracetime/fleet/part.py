@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.analysis.summary import Summary
-from tracetime.atomic_file import open_to_read
 from tracetime.convert import convert, convert_slices
 from tracetime.errors import ConversionError, TraceError, TracetimeError, UsageError
 from tracetime.fleet.options import Options
@@ -19,6 +18,7 @@ from tracetime.fleet.records import Record, log_of, part_name, put_json, rejecte
 from tracetime.fleet.sources import Source, fetched, file_of, source_of
 from tracetime.fleet.store import Store, open_store
 from tracetime.formats import open_trace
+from tracetime.inputs import keep_inputs, open_to_read
 
 if TYPE_CHECKING:
     from tracetime.trace import Trace
@@ -47,7 +47,7 @@ def convert_one(uri: str, out: str, options: Options) -> Record:
     started = time.perf_counter()
     store = open_store(out)
     name = f"{options.key(uri)}.json"
-    with store.workspace() as folder:
+    with store.workspace() as folder, keep_inputs():
         source, record = source_of(uri), None
         try:
             with fetched(uri, folder) as path:

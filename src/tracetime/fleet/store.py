@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 from tracetime.errors import UsageError
 from tracetime.fleet.sources import filesystem, is_remote, reached
+from tracetime.inputs import refuse_input
 
 _WORK: Final = ".work"
 """Of a directory: where files are until they are whole. No reader of tables looks there."""
@@ -66,6 +67,7 @@ class LocalStore:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        refuse_input(root)
         try:
             root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -87,10 +89,12 @@ class LocalStore:
 
     def put(self, path: Path, name: str) -> None:
         target = self._root / name
+        refuse_input(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         path.replace(target)
 
     def remove(self, name: str) -> None:
+        refuse_input(self._root / name)
         (self._root / name).unlink(missing_ok=True)
 
     @contextlib.contextmanager

@@ -35,6 +35,7 @@ from tracetime.fleet.options import CLOCKS
 from tracetime.fleet.records import rejected_of
 from tracetime.fleet.sources import filesystem, is_remote, path_or_url
 from tracetime.fleet.store import Store, open_store
+from tracetime.inputs import open_to_read
 from tracetime.sql.tables import FINDINGS
 
 if TYPE_CHECKING:
@@ -106,6 +107,9 @@ def _parts(
             f"the data set {dataset!r} has no table {table}: tracetime fleet doctor makes it"
         )
     paths = [f"{place.rstrip('/')}/{table}/{name}" for name in names]
+    for path in paths if fs is None else ():
+        # Arrow opens them: what is written meanwhile is not to replace them.
+        open_to_read(path).close()
     plain = schema.insert(0, pa.field("trace", pa.string()))
     for start in range(0, len(paths), _AT_ONCE):
         some = paths[start : start + _AT_ONCE]

@@ -1,7 +1,8 @@
 """Clocks that count ticks of another length than 1 ns, and their conversion by floor.
 
 Floor adds an offset, whatever the clocks count: Perfetto's rule. From such a clock, it takes a tick
-since the last snapshot for 1 ns; to such a clock, it takes 1 ns for a tick.
+since the last snapshot for 1 ns; to such a clock, it takes 1 ns for a tick. So events are placed;
+what else is asked for is refused.
 """
 
 from __future__ import annotations
@@ -57,29 +58,35 @@ def unit_of(rates: Rates, clock: ClockId) -> Unit:
     return "ns" if ns_per_tick(rates, clock, None) == 1 else "ticks"
 
 
-def refuse_floor_into_ticks(graph: Clocks, src: ClockId, dst: ClockId) -> None:
+def refuse_floor_of_ticks(graph: Clocks, src: ClockId, dst: ClockId) -> None:
     """Refuse a conversion whose result may be off by whole seconds.
 
+    A clock whose rate nothing gives may be converted from: its one snapshot is exact.
+
     Raises:
-        UsageError: floor's path from src to dst leads into a clock that counts ticks.
+        UsageError: floor's path from src to dst leads from or into a clock that counts ticks.
     """
     try:
         path = graph.path(src, dst)
     except ConversionError:
         return
-    for before, clock in pairwise(path):
-        rate = ns_per_tick(graph._parts, clock, before)
-        if rate == 1:
-            continue
-        name = graph.name(clock)
-        by_way = "" if clock == dst else f" (on the way to {graph.name(dst)})"
-        if rate is None:
-            raise UsageError(
-                f"{name}{by_way} counts ticks, and nothing says how long one lasts, which the "
-                "floor policy would take for 1 ns: give --policy tube, and the rate, as in "
-                f"--clock-rate {clock}=2.4GHz (1GHz where it counts ns)"
-            )
-        raise UsageError(
-            f"{name}{by_way} counts ticks of {float(rate):.6g} ns, and the floor policy adds ns to "
-            "its readings as if they were ticks: give --policy tube, which converts by the rate"
+    for before, after in pairwise(path):
+        for clock, other in ((before, after), (after, before)):
+            rate = ns_per_tick(graph._parts, clock, other)
+            if rate == 1 or (rate is None and clock == before):
+                continue
+            by_way = "" if clock in (src, dst) else f" (on the way to {graph.name(dst)})"
+            raise UsageError(_why_refused(f"{graph.name(clock)}{by_way}", clock, rate))
+
+
+def _why_refused(name: str, clock: ClockId, rate: Fraction | None) -> str:
+    if rate is None:
+        return (
+            f"{name} counts ticks, and nothing says how long one lasts, which the floor policy "
+            "would take for 1 ns: give --policy tube, and the rate, as in "
+            f"--clock-rate {clock}=2.4GHz (1GHz where it counts ns)"
         )
+    return (
+        f"{name} counts ticks of {float(rate):.6g} ns, and the floor policy takes each for 1 ns: "
+        "give --policy tube, which converts by the rate"
+    )

@@ -7,6 +7,7 @@ import stat
 from typing import Final
 
 from tracetime.errors import UsageError
+from tracetime.inputs import protect
 
 SHORTEST: Final = 16
 LONGEST: Final = 1024
@@ -21,19 +22,18 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
     """
     name = os.fspath(path)
     try:
-        file = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        number = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot read the key {name!r}: {reason}") from error
-    try:
-        facts = os.fstat(file)
+    with os.fdopen(number, "rb", buffering=0) as file:
+        protect(file)
+        facts = os.fstat(number)
         if not stat.S_ISREG(facts.st_mode):
             raise UsageError(f"the key {name!r} is not a file")
         if facts.st_mode & 0o077:
             raise UsageError(f"others may use the key {name!r}: chmod 600 it, and make a new one")
-        key = os.read(file, LONGEST + 2).rstrip()
-    finally:
-        os.close(file)
+        key = (file.read(LONGEST + 2) or b"").rstrip()
     if not SHORTEST <= len(key) <= LONGEST:
         raise UsageError(
             f"the key {name!r} has {len(key)} bytes: it takes {SHORTEST} to {LONGEST}. Make one: "

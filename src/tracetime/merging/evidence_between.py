@@ -18,6 +18,7 @@ from tracetime.graph.tube.explanation import TubeExplanation, TubeHop
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity
 from tracetime.graph.values import difference
+from tracetime.merging.drift import Jumps
 from tracetime.merging.files import MergedFile, file_named
 from tracetime.merging.joined import JoinedTraces
 from tracetime.merging.pair_evidence import (
@@ -45,6 +46,7 @@ def instants_of(span: tuple[int, int]) -> Values:
 def evidence_between(
     joined: JoinedTraces,
     names: tuple[str, str],
+    jumps: Jumps,
     contradictions: Sequence[Inconsistency],
     wrong_orders: Sequence[PairDiscontinuity],
 ) -> PairEvidence:
@@ -56,12 +58,14 @@ def evidence_between(
     one, other = (file_named(joined.files, name) for name in names)
     if one is other:
         raise UsageError(f"{names[0]!r} and {names[1]!r} are one file: name two")
-    return _Finding(joined, one, other).evidence(contradictions, wrong_orders)
+    return _Finding(joined, one, other, jumps).evidence(contradictions, wrong_orders)
 
 
 class _Finding:
-    def __init__(self, joined: JoinedTraces, one: MergedFile, other: MergedFile) -> None:
-        self._joined = joined
+    def __init__(
+        self, joined: JoinedTraces, one: MergedFile, other: MergedFile, jumps: Jumps
+    ) -> None:
+        self._joined, self._jumps = joined, jumps
         self._one, self._other = one, other
         self._src, self._dst = joined.home(other.number), joined.home(one.number)
         self._live: dict[frozenset[ClockId], set[int]] = {}
@@ -135,9 +139,8 @@ class _Finding:
             "narrowest": int(np.argmin(widths)),
             "worst": int(np.argmax(widths)),
         }
-        lasts = int(times[-1] - times[0])
-        ends = bounds.estimate[[0, -1]] - times[[0, -1]]
-        drift = float(ends[1] - ends[0]) / lasts * 1e6 if lasts else 0.0
+        files = self._other.number, self._one.number
+        drift = self._jumps.drift_ppm(times, bounds.estimate, self._dst, files)
         return drift, tuple(self._instant(where, int(times[k])) for where, k in chosen.items())
 
     def _instant(self, where: str, time_ns: int) -> EvidenceInstant:
@@ -190,10 +193,10 @@ class _Finding:
     def _side(self, by: BindingOrder | None) -> SideEvidence | None:
         if by is None:
             return None
-        said, first = next(
-            (said, orders.start) for said, _, orders in self._known() if by.number in orders
+        said, orders = next(
+            (said, orders) for said, _, orders in self._known() if by.number in orders
         )
-        return SideEvidence(said, by.number - first, *by[1:])
+        return SideEvidence(said, by.number - orders.start, len(orders), *by[1:])
 
     def _contradictions(
         self,

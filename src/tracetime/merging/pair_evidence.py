@@ -37,7 +37,8 @@ class SideEvidence:
 
     Attributes:
         said: what it is one of: a tie, or the orders of a file itself.
-        number: which of these it is, from 0.
+        number: which order of that it is, from 0.
+        orders: how many there are.
         before, before_ts: the clock that was read first, and what it read.
         after, after_ts: the other.
         away_ns: how much later the instant is than the order.
@@ -45,6 +46,7 @@ class SideEvidence:
 
     said: str
     number: int
+    orders: int
     before: ClockId
     before_ts: int
     after: ClockId
@@ -159,7 +161,7 @@ class PairEvidence:
             yield f"  path: {' -> '.join(map(self._name, self.path))}"
             for step in self.instants[0].steps:
                 yield f"  {self._ends(step)}: {_rests_on(step)}"
-            yield f"  drift over {other}: {self.drift_ppm:+.3f} ppm"
+            yield f"  drift over {other}: {drift_text(self.drift_ppm)}"
         for instant in self.instants if len(self.path) > 1 else ():
             yield from self._of_instant(instant)
         yield from (f"  contradiction: {text}" for text in self.contradictions)
@@ -184,7 +186,8 @@ class PairEvidence:
             return "snapshots" if step.snapshots else "nothing: the side is open"
         when = "before" if by.away_ns > 0 else "after"
         return (
-            f"number {by.number} of {printable(by.said)}: {self._name(by.before)} "
+            f"number {by.number + 1:,} of {count(by.orders, 'order')} ({printable(by.said)}): "
+            f"{self._name(by.before)} "
             f"{by.before_ts} before {self._name(by.after)} {by.after_ts}, "
             f"{duration(abs(by.away_ns))} {when} that"
         )
@@ -200,6 +203,11 @@ _WHERE = {
     "narrowest": "where the bar is narrowest",
     "worst": "at worst",
 }
+
+
+def drift_text(ppm: float | None) -> str:
+    """A drift in words; None: nothing says."""
+    return "drift unknown" if ppm is None else f"{ppm:+.3f} ppm"
 
 
 def _link(link: Link) -> str:

@@ -75,7 +75,7 @@ class FilePlacing:
     @property
     def carried(self) -> int:
         """How many events are where the file itself has them, moved with its trace clock."""
-        # What reads a file for its events and for its slices sees each of them twice.
+        # What reads a file twice, for its events and for its slices, has two of these.
         return max((made.carried for made in self._made), default=0)
 
 
@@ -153,9 +153,12 @@ class JoinedBars(ErrorBars):
         low, high = placed["earliest"][rows], placed["latest"][rows]
         barred = has_bar[rows]
         allowed = ~barred | ((low <= there.estimate) & (there.estimate <= high))
-        is_event = columns["kind"][rows] < len(KINDS) if "kind" in columns else True
+        # The ends of slices have none: their events are counted.
+        is_event = "kind" in columns and columns["kind"][rows] < len(KINDS)
         self.carried += int(np.count_nonzero(allowed & (before[rows] != AS_IS) & is_event))
-        status = np.where(is_any_of(there.status, PLACED), before[rows], there.status)
+        # A reading that the clock made twice is within its bar, too: slices need a place for it.
+        known = is_any_of(there.status, PLACED) | (there.earliest <= there.latest)
+        status = np.where(known, before[rows], there.status)
         for name, values in (
             ("trace_time", there.estimate),
             ("earliest", np.where(barred, low, there.earliest)),

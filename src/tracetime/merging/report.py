@@ -13,6 +13,7 @@ from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
 from tracetime.merging.alignment import LEAST
 from tracetime.merging.boots import BootDecision
+from tracetime.merging.drift import Jumps
 from tracetime.merging.evidence_between import evidence_between, instants_of
 from tracetime.merging.joined import JoinedTraces
 from tracetime.merging.manifest_ties import manifests
@@ -39,7 +40,8 @@ class FileReport:
         ties: what ties it to others.
         offset_ns: the timeline's clock less this one, in the middle of this file; None where
             nothing ties them.
-        drift_ppm: how much faster the timeline's clock runs over this file.
+        drift_ppm: how much faster the timeline's clock runs over this file, where neither jumped;
+            None where nothing says.
         constant_error_ns: how far the estimate strays from that offset at most.
         half_width_ns: half the bar, median and worst over the file; None where a side is open.
         worst_half_width_ns: see there.
@@ -188,17 +190,21 @@ def report_of(joined: JoinedTraces, explain: tuple[str, str] | None = None) -> M
     """
     contradictions, found = joined.graph.inconsistencies(), _of_orders(joined)
     wrong = [one for one in found if one.kind == "wrong_order"]
+    steps, slept = tuple(clock_steps(joined, found)), tuple(suspends(joined))
+    jumps = Jumps(joined, steps, slept)
     return MergeReport(
         joined.timeline,
-        tuple(_file(joined, file.number) for file in joined.files),
+        tuple(_file(joined, file.number, jumps) for file in joined.files),
         tuple(joined.boots.decisions),
         tuple(contradictions),
         tuple(wrong),
-        tuple(clock_steps(joined, found)),
-        tuple(suspends(joined)),
+        steps,
+        slept,
         tuple(_without_ties(joined)),
         tuple(shared_pids(joined)),
-        None if explain is None else evidence_between(joined, explain, contradictions, wrong),
+        None
+        if explain is None
+        else evidence_between(joined, explain, jumps, contradictions, wrong),
         reference=joined.reference.file,
         trace_time=_trace_time(joined),
         attributes=tuple(one for found, _ in manifests(joined.files) for one in found.attributes),
@@ -239,13 +245,13 @@ def _without_ties(joined: JoinedTraces) -> Iterator[str]:
             yield f"--together {printable(text)}: {found}; it takes {LEAST} alike in two of them"
 
 
-def _file(joined: JoinedTraces, number: int) -> FileReport:
+def _file(joined: JoinedTraces, number: int, jumps: Jumps) -> FileReport:
     truncated = joined.files[number].trace.truncated
-    found = _placed(joined, number)
+    found = _placed(joined, number, jumps)
     return found if truncated is None else replace(found, truncated=str(truncated))
 
 
-def _placed(joined: JoinedTraces, number: int) -> FileReport:
+def _placed(joined: JoinedTraces, number: int, jumps: Jumps) -> FileReport:
     file, home = joined.files[number], joined.home(number)
     ties = tuple(tie for tie in joined.ties if number in (tie.one, tie.other))
     if file.span is None:
@@ -272,13 +278,13 @@ def _placed(joined: JoinedTraces, number: int) -> FileReport:
     ends = np.iinfo(np.int64)
     is_open = bool((bounds.earliest == ends.min).any() or (bounds.latest == ends.max).any())
     half = None if is_open else (widths + 1) // 2
-    lasts = int(times[-1] - times[0])
+    ends_of = number, joined.reference.file
     return FileReport(
         file.name,
         home,
         ties,
         offset_ns=middle,
-        drift_ppm=float(offsets[-1] - offsets[0]) / lasts * 1e6 if lasts else 0.0,
+        drift_ppm=jumps.drift_ppm(times, bounds.estimate, joined.timeline, ends_of),
         constant_error_ns=int(np.max(np.abs(offsets - middle))),
         half_width_ns=None if half is None else int(np.median(half)),
         worst_half_width_ns=None if half is None else int(np.max(half)),

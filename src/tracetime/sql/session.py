@@ -17,11 +17,11 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from tracetime.atomic_file import refuse_input
 from tracetime.errors import TracetimeError, UsageError
 from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.sql.casts import cast
 from tracetime.sql.events import EXTRAS, NAMES, Extras, extras_in, unqualified_extras_in
+from tracetime.sql.files import Files
 from tracetime.sql.functions import FUNCTIONS, Convert, TraceTime
 from tracetime.sql.streams import Faults
 from tracetime.sql.tables import Tables
@@ -39,9 +39,6 @@ MEMORY: Final = 2 << 30
 _BATCH_ROWS: Final = 1 << 16
 _RETRY_S: Final = 0.05
 """Time from one interrupt of a statement to the next, until it stops."""
-
-_QUOTED: Final = re.compile(r"'((?:[^']|'')*)'|\"([^\"]*)\"|\$(?:\w*)\$(.*?)\$\w*\$", re.DOTALL)
-"""Quoted text of a statement: the name of a file is one."""
 
 _CREATE: Final = re.compile(r"\s*create\b.*?\bas\b", re.DOTALL | re.IGNORECASE)
 """What is before the query in a statement that creates a table or view of its result."""
@@ -88,7 +85,6 @@ class Session:
         view = view or View()
         self._always: Extras = frozenset((NAMES,)) if view.names else frozenset()
         self._extras = self._always
-        self._allow_files = allow_files
         by_path = {trace.path: trace for trace in traces}
         if not traces or len(by_path) < len(traces):
             raise UsageError("give one trace or more, each once")
@@ -114,9 +110,7 @@ class Session:
                 },
             )
             self._fill(by_path, view)
-            if not allow_files:
-                self._con.execute("SET enable_external_access = false")
-                self._con.execute("SET lock_configuration = true")
+            self._files = Files(self._con, allowed=allow_files)
         except BaseException:
             self._release()
             raise
@@ -159,6 +153,7 @@ class Session:
         self._con.interrupt()
         try:
             self._end()
+            self._files.close()
             self._con.close()
         finally:
             self._release()
@@ -200,8 +195,6 @@ class Session:
             KeyboardInterrupt: Ctrl-C; the statement has stopped.
         """
         self._end()
-        if self._allow_files:
-            self._keep_inputs(statement)
 
         def start() -> pa.RecordBatchReader | None:
             relation = self._relation(statement)
@@ -239,7 +232,8 @@ class Session:
         while True:
             self._give(self._meant(statement, extras))
             try:
-                return self._con.sql(statement)
+                with self._files.through(statement) as changed:
+                    return self._con.sql(changed)
             except duckdb.BinderException as error:
                 # The error names a column that a view uses, which is not in the statement.
                 more = extras | extras_in(statement, str(error))
@@ -276,15 +270,6 @@ class Session:
                 self._con.register(name, self._tables.stream(name, extras))
         self._extras = extras
 
-    def _keep_inputs(self, statement: str) -> None:
-        """Refuse a statement that may write over a trace: no query, and it names one."""
-        found = self._do(lambda: self._con.extract_statements(statement))
-        if all(one.type == duckdb.StatementType.SELECT for one in found):
-            return
-        for match in _QUOTED.finditer(statement):
-            name = next(text for text in match.groups() if text is not None)
-            refuse_input(name.replace("''", "'"))
-
     def _end(self) -> None:
         """End the previous result: a query that was not read to its end keeps its tables open."""
         reader, self._reader = self._reader, None
@@ -310,7 +295,7 @@ class Session:
         future = self._thread.submit(call)
         try:
             return future.result()
-        except (duckdb.Error, pa.ArrowException, OSError, RuntimeError) as error:
+        except (duckdb.Error, pa.ArrowException, OSError, RuntimeError, MemoryError) as error:
             raise self._own_error(error) from None
         except BaseException:
             self._stop(future)
@@ -336,7 +321,7 @@ class Session:
         hint, text = "", str(error).strip()
         if isinstance(error, duckdb.BinderException):
             text = self._with_near_columns(text)
-        if isinstance(error, duckdb.OutOfMemoryException):
+        if isinstance(error, (duckdb.OutOfMemoryException, MemoryError)):
             hint = "\nGive more memory (--memory-limit), or select fewer columns."
         elif isinstance(error, duckdb.PermissionException):
             hint = "\nStatements cannot use files unless --allow-files is given."

@@ -102,21 +102,25 @@ def test_no_slice_is_deeper_than_512():
     assert len(made) == 512
 
 
+# Far above what it takes, and far below what it takes where it goes by the square of the number.
+MANY, MOST_S = 200_000, 30
+
+
 def test_many_slices_that_cross_each_other_are_read_in_time():
-    text = document(*(event("X", i, dur=1_000_000) for i in range(50_000)))
+    text = document(*(event("X", i, dur=10_000_000) for i in range(MANY)))
     log = logged(text, args=0)
     began = time.process_time()
     tables, spilled = replayed(log)
-    assert spilled == 49_999
+    assert spilled == MANY - 1
     assert len(tables.slices) == 1025
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < MOST_S
 
 
 def test_many_events_of_one_time_are_sorted_in_time():
-    log = logged(document(*(event("X", 5, dur=i % 7) for i in range(50_000))), args=0)
+    log = logged(document(*(event("X", 5, dur=i % 7) for i in range(MANY))), args=0)
     began = time.process_time()
     log.order(False)
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < MOST_S
 
 
 def test_entries_of_others_are_refused():

@@ -191,7 +191,7 @@ def reading(tmp_path):
 
 
 def until(condition):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -263,3 +263,32 @@ def test_files_that_vanish_are_told(tmp_path):
         shutil.rmtree(folder)
         with pytest.raises(TraceError, match="does not contain a metadata file"):
             trace.read_all()
+
+
+@pytest.mark.parametrize("name", ["c", "metadata", "index", "new"])
+def test_links_out_of_the_folder_are_not_followed(tmp_path, name):
+    folder = THREE.write(tmp_path / "t")
+    outside = tmp_path / "outside"
+    if (folder / name).exists():
+        (folder / name).rename(outside)
+    elif name == "index":
+        outside.mkdir()
+    else:
+        outside.write_bytes((folder / "c").read_bytes())
+    (folder / name).symlink_to(outside)
+    for partial in (False, True):
+        # Without metadata there is no trace.
+        with pytest.raises(UsageError, match="link out of|without a trace"):
+            open_trace(folder, partial=partial)
+
+
+def test_links_within_the_folder_are(tmp_path):
+    folder = THREE.write(tmp_path / "t")
+    (folder / "c").rename(tmp_path / "t" / "d")
+    (folder / "c").symlink_to("d")
+    (folder / "d").rename(folder / ".d")
+    (folder / "c").unlink()
+    (folder / "c").symlink_to(".d")
+    (tmp_path / "named").symlink_to(folder)
+    assert timestamps(tmp_path / "named") == timestamps(folder)
+    assert timestamps(folder)[0]

@@ -97,7 +97,7 @@ def check(world: World, tube: Tube, bars: Literal["guaranteed", "estimated"]) ->
     assert np.all(inside | (back.status == AMBIGUOUS_SOURCE))
 
 
-SHORT = Clocks(seconds=60.0)
+SHORT = Clocks(seconds=60)
 WORLDS = {
     "few": Model(rate=2, clocks=SHORT, **both_ways(load=0.9)),
     "busy": Model(rate=100, clocks=SHORT, **both_ways(kind="pareto", load=0.9)),

@@ -91,7 +91,7 @@ def test_what_is_not_known_shows_no_wander() -> None:
 
 
 def test_a_wrong_order_does_not_bend_the_curve() -> None:
-    world = Model(50, Clocks(seconds=60.0)).world(1)
+    world = Model(50, Clocks(seconds=60)).world(1)
     there = world.there._replace(got=world.there.got.copy())
     there.got[len(there.got) // 2] -= 3_000_000
     tube = tube_of(replace(world, there=there))

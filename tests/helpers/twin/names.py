@@ -74,9 +74,9 @@ class Sequence:
         if self.valid and packet.HasField("interned_data"):
             interned = packet.interned_data
             for one in interned.event_names:
-                self.names.setdefault(one.iid, text(one.name))
+                self.names.setdefault(one.iid, name_of(one))
             for one in interned.event_categories:
-                self.categories.setdefault(one.iid, text(one.name))
+                self.categories.setdefault(one.iid, name_of(one))
             for one in interned.debug_annotation_names:
                 self.arg_names.setdefault(one.iid, text(one.name))
             for one in interned.debug_annotation_string_values:
@@ -99,9 +99,11 @@ class Sequence:
             value = float(getattr(event, event.WhichOneof("counter_value_field")))
         track = event.track_uuid if event.HasField("track_uuid") else self.defaults
         args = self.members(event.debug_annotations)
-        return Named(
-            name, ",".join(categories) if categories else None, kind, value, track, args or None
+        # One that is interned without a text is none; of several it is an empty one.
+        category = (
+            ",".join(one or "" for one in categories) if len(categories) != 1 else categories[0]
         )
+        return Named(name, category if categories else None, kind, value, track, args or None)
 
     def members(self, annotations: Any) -> dict[str, Any]:
         made = {}
@@ -131,6 +133,11 @@ class Sequence:
         if which == "legacy_json_value":
             return as_json(value)
         return nested(value) if which == "nested_value" else plain(value)
+
+
+def name_of(one) -> str | None:
+    """The name of what is interned."""
+    return text(one.name) if one.HasField("name") else None
 
 
 def text(value: str | bytes) -> str:

@@ -143,12 +143,16 @@ cdef class InternedData:
         made = &entries.entries[entries.n]
         made.iid = iid
         made.text.batch = -1
+        made.text.data = NULL
+        made.text.size = 0
         n = text.end - text.data
         if table == TABLE_NAMES or table == TABLE_CATEGORIES:
-            self.scratch.n = 0
-            put_text(&self.scratch, text.data, n, LONGEST_NAME)
-            made.text.data = keep_bytes(&t.arena, self.scratch.data, self.scratch.n)
-            made.text.size = <uint32_t>self.scratch.n
+            # One without a text is no name, as in Perfetto; one with an empty text is that.
+            if is_set(text):
+                self.scratch.n = 0
+                put_text(&self.scratch, text.data, n, LONGEST_NAME)
+                made.text.data = keep_bytes(&t.arena, self.scratch.data, self.scratch.n)
+                made.text.size = <uint32_t>self.scratch.n
         else:
             # Of a text that is too long for any args, only that is kept.
             n = min(n, <int64_t>LONGEST_ARGS + 1)

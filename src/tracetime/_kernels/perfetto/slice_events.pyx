@@ -47,7 +47,7 @@ cdef int log_track_event(
     cdef Field f
     cdef Interned *found
     cdef Entry *e
-    cdef Span name = nothing(), legacy = nothing()
+    cdef Span name = nothing(), legacy = nothing(), inline_category = nothing()
     cdef uint64_t type = 0, name_iid = 0, category = 0, track = 0
     cdef int64_t i, row = -1, categories = 0, absolute_us = 0
     cdef uint8_t flags = 0
@@ -68,6 +68,8 @@ cdef int log_track_event(
         elif f.number == TRACK_EVENT_CATEGORIES:
             single = False
             categories += 1
+            if f.wire == BYTES:
+                inline_category = span_of(&f)
         elif f.number == TRACK_EVENT_NAME_IID and is_number(&f):
             name_iid = f.value
         elif f.number == TRACK_EVENT_TYPE and is_number(&f):
@@ -146,6 +148,9 @@ cdef int log_track_event(
             e.category = log.code_text(&found.text)
         else:
             e.category = unknown_category(log, category)
+    elif categories == 1 and is_set(inline_category):
+        # Empty as it may be: only of several, nothing but empty ones are none.
+        e.category = log.strings.code_foreign(inline_category)
     elif categories:
         e.category = joined_categories(log, t, event)
     e.type = <uint8_t>type if type < 256 else 255

@@ -173,7 +173,9 @@ cdef class SliceLog:
         return e
 
     cdef int32_t code_text(self, Text *text) except -2 nogil:
-        """The number of an interned string."""
+        """The number of an interned string, NO_NAME where it is none."""
+        if text.data == NULL:
+            return NO_NAME
         if text.batch != 0:
             text.code = self.strings.code(text.data, text.size)
             text.batch = 0

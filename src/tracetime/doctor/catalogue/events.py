@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tracetime.analysis.advice import ADVICE
+from tracetime.analysis.advice import ADVICE, READ_LATER
 from tracetime.doctor.catalogue.row import Row
 from tracetime.doctor.finding import Severity
 
@@ -82,14 +82,20 @@ ROWS: Final = (
     Row(
         "clock-without-snapshot",
         {"error": ""},
-        "Events are timed by a clock that no snapshot holds.",
-        title="{clocks}: used by {events}, but in no snapshot",
-        why=(
-            f"{ADVICE['unknown_source_clock'].why} Nothing relates it to the trace clock, "
-            "{trace_clock}, so Perfetto drops these events (clock_sync_failure).{by_orders}"
-        ),
-        fix=ADVICE["unknown_source_clock"].fix,
-        parts={"by_orders": _BY_ORDERS},
+        "Events are timed by a clock that no snapshot holds, or none that comes before them.",
+        title="{clocks}: used by {events}, but in no snapshot{before}",
+        why="{never}{later}{by_orders}",
+        fix=f"{ADVICE['unknown_source_clock'].fix}{{write_before}}",
+        parts={
+            "by_orders": _BY_ORDERS,
+            "before": " before them",
+            "never": (
+                f"{ADVICE['unknown_source_clock'].why} Nothing relates it to the trace clock, "
+                "{trace_clock}, so Perfetto drops these events (clock_sync_failure)."
+            ),
+            "later": f"{READ_LATER.why} It drops them (clock_sync_failure).",
+            "write_before": f" {READ_LATER.fix}",
+        },
     ),
     Row(
         "events-far-from-trace",

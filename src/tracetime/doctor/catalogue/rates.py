@@ -79,15 +79,22 @@ ROWS: Final = (
         "rate-not-nominal",
         _BY_TOLERANCE,
         "A clock counts another unit than its snapshots say.",
-        title="{clock} counts {rate:.6g} units a ns of {reference}, not 1",
-        why=(
-            "The snapshots show a rate that drift does not explain: the clock counts ticks, or its "
-            "unit_multiplier_ns is wrong."
-        ),
+        title="{clock} counts {rate:.6g} units a ns of {reference}, not {nominal:.6g}",
+        why="{unit}{ticks}",
         fix=(
             "Write nanoseconds, or the right unit_multiplier_ns. For an existing trace: `--policy "
             "tube --clock-rate {clock}={rate:.6g}GHz`."
         ),
+        parts={
+            "unit": (
+                "The snapshots show a rate that drift does not explain: the clock counts ticks, or "
+                "its unit_multiplier_ns is wrong."
+            ),
+            "ticks": (
+                "The clock counts ticks, and the floor policy takes each for 1 ns. By the "
+                "snapshots, they are of another length."
+            ),
+        },
     ),
     Row(
         "snapshots-too-sparse",

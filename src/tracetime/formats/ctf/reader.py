@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.snapshot import INT64_MAX
-from tracetime.errors import TraceError
+from tracetime.errors import TraceError, UsageError
 from tracetime.events_table import Kind
 from tracetime.formats.ctf import CTF_2, METADATA
 from tracetime.formats.ctf.clocks import TracedClock, file_clocks
@@ -102,6 +102,7 @@ class CtfTrace(RecordTrace):
     def __init__(self, folder: TraceFolder, options: OpenOptions) -> None:
         super().__init__(folder, options)
         folders = {path.parent for path in folder.files if path.name == METADATA}
+        _refuse_links_out(folder, folders)
         self._folders = sorted(map(str, folders))
         self._folder = folder
         self.size = sum(size for path, size in folder.files.items() if path.parent in folders)
@@ -234,6 +235,16 @@ class CtfTrace(RecordTrace):
                 yield Records(rows, given, position, cut_off_ns)
         self._copies = copies
         self._folder.reach(self.size)
+
+
+def _refuse_links_out(folder: TraceFolder, traces: set[Path]) -> None:
+    """Refuse what babeltrace2 would follow to files that are not of the trace."""
+    found = next((link for link in folder.links_out if link.parent in traces), None)
+    if found is not None:
+        raise UsageError(
+            f"{printable(str(found))} is a link out of the directory of the trace, and those are "
+            "not followed: copy there what it leads to, or remove it"
+        )
 
 
 def _is_ctf_2(folder: str) -> bool:

@@ -17,6 +17,7 @@ from reading import opened
 from slicing import (
     BEGIN,
     END,
+    INSTANT,
     START,
     begin,
     end,
@@ -32,6 +33,7 @@ from tracetime import TraceError, UsageError, slices_table
 
 MAIN = thread(7, 10, 11)
 MERGE_NOT, MERGE_BY_KEY = 2, 3
+EMPTY, NO_TEXT = 1, 3
 
 # The table
 
@@ -150,6 +152,55 @@ def test_names_and_categories_are_read_when_the_event_is():
         ("second", "x"),
         (None, "unknown(8)"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "category"),
+    [
+        ({}, None),
+        ({"categories": [""]}, ""),
+        ({"categories": ["", ""]}, None),
+        ({"categories": ["", "x"]}, "x"),
+        ({"categories": ["x", ""]}, "x,"),
+        ({"category_iids": [EMPTY]}, ""),
+        ({"category_iids": [NO_TEXT]}, None),
+        ({"category_iids": [EMPTY, EMPTY]}, None),
+        ({"category_iids": [EMPTY, 2]}, "y"),
+        ({"category_iids": [2, EMPTY]}, "y,"),
+        ({"category_iids": [2, NO_TEXT]}, "y,"),
+        ({"category_iids": [EMPTY], "categories": [""]}, None),
+        ({"category_iids": [EMPTY], "categories": ["x"]}, "x"),
+        ({"category_iids": [9], "categories": [""]}, None),
+        ({"category_iids": [9], "categories": ["x", ""]}, "x,"),
+    ],
+)
+def test_an_empty_category_is_empty_and_several_empty_ones_are_none(said, category):
+    # TEI, ParseTrackEventCategory: one is interned as it is, several are joined where not empty.
+    (row,) = slices(
+        interned(categories={EMPTY: "", 2: "y", NO_TEXT: None}),
+        MAIN,
+        track_event(5, type=INSTANT, name="a", track_uuid=7, **said),
+    )
+    assert row["category"] == category
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ({}, None),
+        ({"name": ""}, ""),
+        ({"name_iid": EMPTY}, ""),
+        ({"name_iid": NO_TEXT}, None),
+        ({"name_iid": 9}, None),
+    ],
+)
+def test_an_empty_name_is_a_name_and_none_is_none(said, name):
+    (row,) = slices(
+        interned(names={EMPTY: "", NO_TEXT: None}),
+        MAIN,
+        track_event(5, type=INSTANT, track_uuid=7, **said),
+    )
+    assert row["name"] == name
 
 
 def test_the_name_of_an_end_says_which_slice_ends():

@@ -12,7 +12,7 @@ import fcntl
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Final
 
 from tracetime._kernels.perfetto.packets import whole_packets
@@ -23,6 +23,13 @@ _AT_ONCE: Final = 8 << 20
 """Bytes written by one call: a signal waits no longer than for these."""
 
 _MODE: Final = 0o666  # less what the umask takes away
+
+_BEGINNING: Final = bytes.fromhex("0a 05 aa 04 02 10 01")
+"""A packet that says that tracing has started: what a recording is that was killed at once. The
+first block is written over it."""
+
+_FIRST: Final = 64
+"""Bytes by which a file is known again, where somebody else may have written to it."""
 
 _ROOMS: Final = (0, 64, 1 << 12, 1 << 16)
 """Bytes to cut off the end for a last packet, until it fits. A file system may free only whole
@@ -79,13 +86,14 @@ class TraceOutput:
         # Where the blocks of the file's last bytes begin.
         self._begins: deque[int] = deque([0])
         self._begun = False
+        self._first = b""
         self._synced = 0
         self._target = file_target(self.path)
         try:
             self._file, self._made = self._locked()
         except OSError as error:
             raise self._refusal(error, "give another path") from error
-        if not overwrite and os.fstat(self._file.fileno()).st_size:
+        if not (overwrite or self._holds_nothing()):
             self._file.close()
             raise UsageError(
                 f"cannot write {self.path!r}: it exists already; give another path, or replace "
@@ -113,28 +121,67 @@ class TraceOutput:
                     ) from None
                 # A file system without locks.
             # A recording that gave up the file it had made may have removed it meanwhile.
-            with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(number), self._target.stat()):
-                    return file, made
+            if self._is_in_place(file):
+                if made:
+                    # What does not fit on a full disk is told by the first block.
+                    with contextlib.suppress(OSError):
+                        file.write(_BEGINNING)
+                return file, made
             file.close()
+
+    def _is_in_place(self, file: IO[bytes]) -> bool:
+        with contextlib.suppress(OSError):
+            return os.path.samestat(os.fstat(file.fileno()), self._target.stat())
+        return False
+
+    def _holds_nothing(self) -> bool:
+        """Whether nothing was recorded into the file: it is empty, or of a run that was killed."""
+        with self._target.open("rb") as file:
+            return file.read(len(_BEGINNING) + 1) in (b"", _BEGINNING)
 
     def write(self) -> None:
         """Write what waits, and then what `take` returns.
 
         Raises:
-            UsageError: not all could be written; the rest waits.
+            UsageError: not all could be written; the rest waits. Somebody has cut the file, or has
+                deleted, moved or replaced it.
         """
         # All of it in C: no signal comes between taking a block and keeping it.
         self._taken.extend(iter(self._take, b""))
         try:
             if self._taken and not self._begun:
-                os.ftruncate(self._file.fileno(), 0)
+                if not self._made or len(self._taken[0]) < len(_BEGINNING):
+                    os.ftruncate(self._file.fileno(), 0)
+                self._first = self._taken[0][:_FIRST]
                 self._begun = True
-            while self._next_block():
+            while not self._is_overwritten() and self._next_block():
                 self._write_block()
             self._wait_for_disk()
+            self._check()
         except OSError as error:
             raise self.too_large(error) from error
+
+    def _is_overwritten(self) -> bool:
+        """Whether somebody has cut the file or written to it: what comes after cannot be read."""
+        if os.fstat(self._file.fileno()).st_size < self.size:
+            return True
+        if self.size < len(self._first) or not self._is_in_place(self._file):
+            return False
+        with contextlib.suppress(OSError), self._target.open("rb") as file:
+            return file.read(len(self._first)) != self._first
+        return False
+
+    def _check(self) -> None:
+        if self._is_overwritten():
+            done = "cut or overwrote"
+        elif not self._is_in_place(self._file):
+            done = "deleted, moved or replaced"
+        else:
+            return
+        raise UsageError(
+            f"{self.path!r} does not have what was recorded: somebody {done} the file meanwhile; "
+            "record again, into a file that stays"
+        )
 
     def _next_block(self) -> bool:
         """Go to the next block if the current one is done; whether there is one."""
@@ -177,7 +224,12 @@ class TraceOutput:
         Args:
             last: returns the packet to end with, for the packets that are given up; empty for none.
         """
-        for room in _ROOMS:
+        rooms: Sequence[int] = _ROOMS
+        if self._is_overwritten():
+            # Nothing more is written into it.
+            last(self._waiting())
+            rooms = ()
+        for room in rooms:
             with contextlib.suppress(OSError):
                 if room:
                     self._take_back(room)

@@ -376,6 +376,8 @@ class TraceWriter:
         cause = error.__cause__
         reason = self._output.too_large(cause) if isinstance(cause, OSError) else error
         self._output.close()
+        if not self._buffer.in_flight:
+            return reason
         among = "1 event" if events == 1 else f"{events:,} events"
         return UsageError(
             f"{reason}; {self._buffer.in_flight} bytes of the recording are lost, "
