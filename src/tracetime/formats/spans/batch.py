@@ -195,10 +195,9 @@ def _words(ids: list[str], digits: int) -> Words:
 
     They may be in base64. Other ids are hashed; an empty one is 0.
     """
-    none = "0" * digits
-    ids = [one or none for one in ids]
-    joined = "".join(ids)
-    found = _hex(joined) if joined.isalnum() and all(len(one) == digits for one in ids) else b""
+    padded = [one.rjust(digits, "0") for one in ids]
+    joined = "".join(padded)
+    found = _hex(joined) if joined.isalnum() and all(len(one) == digits for one in padded) else b""
     if len(found) * 2 != len(joined):
         found = b"".join(_word(one, digits) for one in ids)
     words: Words = np.frombuffer(found, ">u8").astype(np.uint64)

@@ -117,7 +117,7 @@ class _Document(_Trace, gc=False):
 
 
 _DECODER: Final = msgspec.json.Decoder(_Document)
-_NOBODY: Final = _Process()
+_PROCESS: Final = msgspec.json.Decoder(_Process | None)
 
 
 def _decode(
@@ -133,9 +133,15 @@ def _decode(
             for span in spans[start : start + _AT_ONCE]:
                 number = numbers.get(span.processID or "")
                 if number is None:
-                    number = resources.number(_attributes(span.process or _NOBODY))
+                    process = msgspec.json.encode(span.process)
+                    number = resources.number_of(process, _attributes_of)
                 _add(lists, span, offset, number, wanted)
             yield
+
+
+def _attributes_of(text: bytes) -> dict[str, object]:
+    process = _PROCESS.decode(text)
+    return _attributes(_Process() if process is None else process)
 
 
 def _attributes(process: _Process) -> dict[str, object]:
@@ -143,6 +149,8 @@ def _attributes(process: _Process) -> dict[str, object]:
 
 
 def _plain(tags: list[_Tag] | None, fields: _Fields | None = None) -> dict[str, object]:
+    if not tags and not fields:
+        return {}
     plain: dict[str, object] = {tag.key: tag.value for tag in tags or ()}
     return plain | {key.replace("@", "."): value for key, value in (fields or {}).items()}
 
@@ -177,7 +185,9 @@ def _add(lists: SpanLists, span: _Span, offset: int, resource: int, wanted: Want
 
 def _parent(span: _Span) -> tuple[str, bool]:
     """The id of the parent in the same trace, empty without one; whether it does not wait."""
-    found = [one for one in span.references or () if one.traceID in (None, "", span.traceID)]
+    if not span.references:
+        return span.parentSpanID or "", False
+    found = [one for one in span.references if one.traceID in (None, "", span.traceID)]
     for one in found:
         if one.refType != "FOLLOWS_FROM":
             return one.spanID, False
@@ -188,6 +198,8 @@ def _parent(span: _Span) -> tuple[str, bool]:
 
 def _marks(tags: Mapping[str, object], follows: bool) -> int:
     marks = FOLLOWS if follows else 0
+    if not tags:
+        return marks
     if tags.get("error") in _TRUE or tags.get("otel.status_code") == "ERROR":
         marks |= FAILED
     if any(key in tags for key in RESPONSE_STATUS):

@@ -102,7 +102,7 @@ def _decode(
     several = not offset and text.lstrip()[:1] == b"["
     decoded = _decoder(None if is_snake else "camel", several).decode(text)
     for group in chain.from_iterable(map(_groups, decoded if several else [decoded])):
-        resource = resources.number(_resource(group.resource))
+        resource = resources.number_of(bytes(group.resource), _resource)
         for scope in (*(group.scope_spans or ()), *(group.instrumentation_library_spans or ())):
             spans = scope.spans or []
             for start in range(0, len(spans), _AT_ONCE):
@@ -117,7 +117,7 @@ def _groups(document: Any) -> Iterator[Any]:
     yield from inner.batches or ()
 
 
-def _resource(raw: Raw) -> dict[str, object]:
+def _resource(raw: bytes) -> dict[str, object]:
     given = msgspec.json.decode(raw)
     return attributes_of(given.get("attributes")) if isinstance(given, dict) else {}
 
@@ -145,7 +145,7 @@ def _add(lists: SpanLists, spans: list[Any], offset: int, resource: int, wanted:
             lists.event_time.append(event.time_unix_nano)
             if wanted == Wanted.NAMES_AND_ARGS:
                 lists.event_name.append(event.name or "")
-                lists.event_args.append(encoded(attributes_of(_list(event.attributes))))
+                lists.event_args.append(encoded(_attributes(event.attributes)))
 
 
 def _marks(span: Any, kind: int) -> int:
@@ -164,11 +164,11 @@ def _args(span: Any) -> bytes:
     ids = {"trace_id": span.trace_id, "span_id": span.span_id}
     if span.parent_span_id:
         ids["parent_span_id"] = span.parent_span_id
-    return encoded(ids | attributes_of(_list(span.attributes)))
+    return encoded(ids | _attributes(span.attributes))
 
 
-def _list(raw: Raw) -> object:
-    return msgspec.json.decode(raw)
+def _attributes(raw: Raw) -> dict[str, object]:
+    return {} if raw is _NOTHING else attributes_of(msgspec.json.decode(raw))
 
 
 SPANS: Final = SpanSource(unit_ns=1, tick_ns=1, decode=_decode)

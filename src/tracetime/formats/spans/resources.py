@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -27,6 +27,9 @@ _HOST: Final = (
 """What tells hosts apart, the best first: the first of these that a resource has."""
 
 _SHARED: Final = ("", "service.name")
+
+_MOST_RECENT: Final = 1000
+"""Texts of resources that are kept: files repeat those of the processes that run."""
 
 _NOBODY: Final = ("", "localhost", "unknown")
 """Values that many hosts share."""
@@ -68,6 +71,20 @@ class Resources:
         self._most_hosts = most_hosts
         self._host_numbers: dict[Host, int] = {}
         self._numbers: dict[Resource, int] = {}
+        self._recent: dict[bytes, int] = {}
+
+    def number_of(self, text: bytes, attributes_of: Callable[[bytes], Mapping[str, object]]) -> int:
+        """The number of a resource, by its text, of which the same is not decoded again.
+
+        Raises:
+            ValueError: as `number`.
+        """
+        known = self._recent.get(text)
+        if known is None:
+            if len(self._recent) == _MOST_RECENT:
+                self._recent.clear()
+            known = self._recent[text] = self.number(attributes_of(text))
+        return known
 
     def number(self, attributes: Mapping[str, object]) -> int:
         """The number of a resource, by its attributes.
@@ -108,9 +125,12 @@ class Resources:
         return pa.array([one.pid for one in self.resources], pa.int32())
 
     def _host(self, attributes: Mapping[str, object]) -> int:
-        named = ((by, attributes[by]) for by in _HOST if attributes.get(by) is not None)
-        telling = ((by, str(name)) for by, name in named if str(name) not in _NOBODY)
-        host = Host(*next(telling, ("", "")))
+        host = Host("", "")
+        for by in _HOST:
+            name = attributes.get(by)
+            if name is not None and str(name) not in _NOBODY:
+                host = Host(by, str(name))
+                break
         number = self._host_numbers.setdefault(host, len(self.hosts))
         if number == len(self.hosts):
             if number == self._most_hosts:
