@@ -91,9 +91,9 @@ def command(  # noqa: PLR0913  a parameter for each option
     64@seq7. Give --from, --to or both: the other one is the trace clock.
 
     The result is in ns, whatever the unit of its clock. With --policy tube it has an error bar, and
-    says what that rests on. Only the tube converts to a clock that counts ticks (TSC, or one with
-    --clock-rate), and the result is in ticks. If TIME is outside the snapshots and orders, the
-    output says how far.
+    says what that rests on. Only the tube converts from or to a clock that counts ticks (TSC, or
+    one with --clock-rate); a result of such a clock is in ticks. If TIME is outside the snapshots
+    and orders, the output says how far.
 
     \b
     Examples:
