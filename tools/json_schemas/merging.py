@@ -210,7 +210,7 @@ MERGE: Final = record(
         ),
         "files": listed("The files, in the order of the arguments.", _FILE),
         "boots": listed(
-            "Which files are of one boot of one machine, pair by pair.",
+            "What ties the files of each boot of one machine, and why the first is not of others.",
             record(
                 "One pair.",
                 {

@@ -7,7 +7,7 @@ times with a narrow bar.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import combinations
+from itertools import chain, combinations, product
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -33,6 +33,11 @@ _UNSET: Final = (
 )
 
 _NO_FILE: Final = -1
+
+_MOST_LABELS: Final = 4
+"""A file that is like files of two boots is told to be so, whatever others there are."""
+
+Values = npt.NDArray[np.int64]
 
 Pair = str | tuple[str, str]
 """Names of two files: `a,b`, or both."""
@@ -64,7 +69,8 @@ class Boots:
         same, different: pairs of names, `a,b`, that the caller knows to be of one boot, or not.
 
     Attributes:
-        decisions: one for each pair of files.
+        groups: the numbers of the files of each boot, ascending.
+        decisions: what ties the files of each boot, and why the first file is not of the others.
         told: the pairs of numbers that the caller or a manifest says to be of one boot.
 
     Raises:
@@ -79,19 +85,26 @@ class Boots:
             names = " and ".join(files[number].name for number in sorted(pair))
             raise UsageError(f"{names} are said to be the same machine and different ones")
         self.told: list[frozenset[int]] = []
-        self.decisions: list[BootDecision] = []
-        group = {file.number: file.number for file in files}
-        for one, other in combinations(files, 2):
-            pair = frozenset((one.number, other.number))
-            said = _said(one, other, told.get(pair))
-            decision = BootDecision(one.number, other.number, *(said or _compared(one, other)))
-            self.decisions.append(decision)
-            if said is not None and decision.same:
-                self.told.append(pair)
-            if decision.same:
-                old, new = group[other.number], group[one.number]
-                group = {file: new if of == old else of for file, of in group.items()}
-        self._check(files, group)
+        self._files, self._said_of = files, told
+        self._booted = [_set_instants(file) for file in files]
+        self._group = {file.number: file.number for file in files}
+        parts = {file.number: [file.number] for file in files}
+        ties: list[BootDecision] = []
+        for one, other in sorted(_worth_comparing(files, told, self._booted)):
+            decision, said = self._decided(one, other)
+            if said and decision.same:
+                self.told.append(frozenset((one, other)))
+            here, there = sorted((self._group[one], self._group[other]))
+            if decision.same and here != there:
+                ties.append(decision)
+                moved = parts.pop(there)
+                parts[here] += moved
+                self._group.update(dict.fromkeys(moved, here))
+        self.groups = [sorted(part) for part in parts.values()]
+        self._check()
+        apart = (self.decision(files[0].number, first) for first in sorted(parts) if first)
+        self.decisions = sorted([*ties, *apart])
+        group = self._group
         self._numbers: dict[Place, int] = {}
         by_boot: dict[object, int] = {}
         for file, machine, boot in _boots(files, group):
@@ -100,13 +113,32 @@ class Boots:
     def _next(self) -> int:
         return 1 + max(self._numbers.values(), default=-1)
 
-    def _check(self, files: Sequence[MergedFile], group: dict[int, int]) -> None:
+    def decision(self, one: int, other: int) -> BootDecision:
+        """Whether two files, of these numbers, are of one boot, and why."""
+        decision, _ = self._decided(one, other)
+        if not decision.same and self._group[one] == self._group[other]:
+            return BootDecision(one, other, True, "both are of the boot of another file")
+        return decision
+
+    def _decided(self, one: int, other: int) -> tuple[BootDecision, bool]:
+        """What two files say by themselves; and whether the caller, or a manifest, says it."""
+        files = self._files[one], self._files[other]
+        said = _said(*files, self._said_of.get(frozenset((one, other))))
+        found = said or _compared(*files, self._booted[one], self._booted[other])
+        return BootDecision(one, other, *found), said is not None
+
+    def _check(self) -> None:
         """Raise UsageError where A is B and B is C, but A is not C."""
-        for decision in self.decisions:
-            if not decision.same and group[decision.one] == group[decision.other]:
-                one, other = files[decision.one].name, files[decision.other].name
+        pairs = chain(
+            (sorted(pair) for pair, same in self._said_of.items() if not same),
+            *(_of_two_labels([self._files[n] for n in group]) for group in self.groups),
+        )
+        for one, other in pairs:
+            decision, _ = self._decided(one, other)
+            if not decision.same and self._group[one] == self._group[other]:
+                names = " and ".join(self._files[number].name for number in (one, other))
                 raise UsageError(
-                    f"{one} and {other} are both of the machine of another file, but differ "
+                    f"{names} are both of the machine of another file, but differ "
                     f"({decision.reason}): say --same or --different of each pair"
                 )
 
@@ -235,7 +267,75 @@ def _named(file: MergedFile, machine: int) -> Hashable:
     return id(file.manifest), file.machine_names.get(machine)
 
 
-def _compared(one: MergedFile, other: MergedFile) -> tuple[bool, str]:
+def _worth_comparing(
+    files: Sequence[MergedFile], told: Mapping[frozenset[int], bool], booted: Sequence[Values]
+) -> set[tuple[int, int]]:
+    """The pairs of files that tell which of all are of one boot: about as many as there are files.
+
+    Files of one boot are compared with the first of that id or name, or with one that booted at
+    about the same time; of whom the caller says that he is not another, with all.
+    """
+    pairs = {frozenset(pair) for pair in told}
+    for number in set().union(*(pair for pair, same in told.items() if not same)):
+        pairs |= {frozenset((number, file.number)) for file in files}
+    first: dict[Hashable, int] = {}
+    for file in files:
+        for label in filter(None, _labels(file)):
+            pairs.add(frozenset((first.setdefault(label, file.number), file.number)))
+    pairs |= set(map(frozenset, _near(files, booted)))
+    return {(min(pair), max(pair)) for pair in pairs if len(pair) == 2}
+
+
+def _labels(file: MergedFile) -> tuple[Hashable, Hashable]:
+    """What says of which boot a file is, and of which machine, each if anything does."""
+    name = file.machine_names.get(file.home.machine)
+    return file.facts.boot_id, name and (id(file.manifest), name)
+
+
+def _near(files: Sequence[MergedFile], booted: Sequence[Values]) -> Iterator[tuple[int, int]]:
+    """Pairs of files of one make of machine that were booted at about the same time.
+
+    Each is compared with the last one before it of the same labels, and of a few others.
+    """
+    spans: dict[Hashable, list[tuple[int, int, int]]] = {}
+    for file, instants in zip(files, booted, strict=True):
+        if not (file.facts.machine and len(instants)):
+            continue
+        gaps = np.flatnonzero(np.diff(instants) > _READ_APART_NS)
+        begins, ends = instants[np.append(0, gaps + 1)], instants[np.append(gaps, -1)]
+        spans.setdefault(file.facts.machine, []).extend(
+            (begin, end, file.number)
+            for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
+        )
+    for of_one_make in spans.values():
+        last: dict[Hashable, tuple[int, int]] = {}
+        for begin, end, number in sorted(of_one_make):
+            for before, other in last.values():
+                if other != number and begin - before <= _READ_APART_NS:
+                    yield other, number
+            labels = _labels(files[number])
+            last[labels] = max(last.pop(labels, (end, number)), (end, number))
+            if len(last) > _MOST_LABELS:
+                del last[next(iter(last))]
+
+
+def _of_two_labels(files: Sequence[MergedFile]) -> Iterator[tuple[int, int]]:
+    """Pairs of files that have boot ids, or names in one manifest, which differ."""
+    ids: dict[Hashable, list[int]] = {}
+    names: dict[int, dict[Hashable, list[int]]] = {}
+    for file in files:
+        boot, name = _labels(file)
+        if boot:
+            ids.setdefault(boot, []).append(file.number)
+        if name:
+            names.setdefault(id(file.manifest), {}).setdefault(name, []).append(file.number)
+    for by_label in (ids, *names.values()):
+        for here, there in combinations(by_label.values(), 2):
+            yield from product(here, there)
+
+
+def _compared(one: MergedFile, other: MergedFile, here: Values, there: Values) -> tuple[bool, str]:
+    """Whether two files are of one boot as they say; here, there: of `_set_instants`."""
     ours, theirs = one.facts, other.facts
     if ours.boot_id and theirs.boot_id:
         if ours.boot_id == theirs.boot_id:
@@ -245,17 +345,20 @@ def _compared(one: MergedFile, other: MergedFile) -> tuple[bool, str]:
         return False, "nothing in the files says that they are of one boot"
     if ours.machine != theirs.machine:
         return False, "kernel, CPUs or host name differ"
-    here, there = boot_instants(one), boot_instants(other)
     if not len(here) or not len(there):
-        return False, "a file lacks snapshots of BOOTTIME and REALTIME"
-    here, there = (booted[~are_unset(booted, ours.machine)] for booted in (here, there))
-    if not len(here) or not len(there):
-        return False, _UNSET
+        known = all(len(boot_instants(file)) for file in (one, other))
+        return False, _UNSET if known else "a file lacks snapshots of BOOTTIME and REALTIME"
     apart = _least_difference(here, there)
     text = duration(apart)
     if apart > _READ_APART_NS:
         return False, f"REALTIME - BOOTTIME differs by {text}: booted at other times"
     return True, f"one kernel and host, and REALTIME - BOOTTIME agrees to {text}"
+
+
+def _set_instants(file: MergedFile) -> Values:
+    """`boot_instants` by a wall clock that had been set."""
+    booted = boot_instants(file)
+    return booted[~are_unset(booted, file.facts.machine)]
 
 
 def boot_instants(file: MergedFile) -> npt.NDArray[np.int64]:

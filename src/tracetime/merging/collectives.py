@@ -107,7 +107,8 @@ def add_collectives(
     ties: list[Tie] = []
     shared: dict[tuple[int, int], int] = {}
     found = [_collectives(file, rule) for file in files]
-    for one, other in combinations(range(len(files)), 2):
+    having = [number for number, side in enumerate(found) if len(side.starts)]
+    for one, other in combinations(having, 2):
         clocks = [boots.clock(n, files[n].home) for n in (one, other)]
         if clocks[0] == clocks[1]:
             continue
@@ -137,7 +138,7 @@ def why_not_together(
     """Why the collectives of a rule do not tie two files, in words."""
     what = f"slices {printable(rule.name)}" if rule.name else "kernels of PyTorch that name one"
     counts = [found.counts[file.number] for file in (one, other)]
-    shared = found.shared[one.number, other.number]
+    shared = found.shared.get((one.number, other.number), 0)
     said = ", ".join(
         f"{n} in {printable(file.name)}" for n, file in zip(counts, (one, other), strict=True)
     )

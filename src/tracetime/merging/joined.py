@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
+from functools import cached_property, partial
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -143,6 +143,28 @@ class JoinedTraces:
         """The trace clock of a file, among the clocks of all."""
         return self.boots.clock(number, self.files[number].home)
 
+    def ties_of(self, number: int) -> Sequence[Tie]:
+        """The ties of a file."""
+        return self._by_file.get(number, ())
+
+    @cached_property
+    def _by_file(self) -> dict[int, list[Tie]]:
+        found: dict[int, list[Tie]] = {}
+        for tie in self.ties:
+            for number in {tie.one, tie.other}:
+                found.setdefault(number, []).append(tie)
+        return found
+
+    @cached_property
+    def tied(self) -> set[int]:
+        """The files from which ties lead to that of the timeline, over others or at once."""
+        reached, left = {self.reference.file}, [self.reference.file]
+        while left:
+            ends = {end for tie in self.ties_of(left.pop()) for end in (tie.one, tie.other)}
+            left += ends - reached
+            reached |= ends
+        return reached
+
     @property
     def timeline(self) -> ClockId:
         """The clock that offsets are to, among the clocks of all."""
@@ -156,11 +178,21 @@ class JoinedTraces:
         return OwnEvidence(*map(range, before, parts.state.version))
 
     def _of_one_boot(self) -> list[Tie]:
-        ties, clocks = [], [self._kernel_clocks(file) for file in self.files]
-        for one, other, same, reason in self.boots.decisions:
-            if same and all(self.files[number].has_kernel_clock for number in (one, other)):
-                ties.append(Tie(one, other, "clocks", 1, f"one boot: {reason}"))
-            elif not same and clocks[one] & clocks[other]:
+        """The first file that has a clock of a boot with each other one."""
+        ties, of_clocks = [], dict[ClockId, int]()
+        for group in self.boots.groups:
+            having = [number for number in group if self.files[number].has_kernel_clock]
+            for other in having[1:]:
+                reason = self.boots.decision(having[0], other).reason
+                ties.append(Tie(having[0], other, "clocks", 1, f"one boot: {reason}"))
+        grouped = {n: k for k, group in enumerate(self.boots.groups) for n in group}
+        pairs = {
+            (of_clocks.setdefault(clock, file.number), file.number)
+            for file in self.files
+            for clock in sorted(self._kernel_clocks(file))
+        }
+        for one, other in sorted(pairs):
+            if grouped[one] != grouped[other]:
                 ties.append(Tie(one, other, "clocks", 1, f"one boot: {self._of_both(one, other)}"))
         return ties
 

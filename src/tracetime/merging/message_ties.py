@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import product
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -85,10 +85,12 @@ def add_messages(
     sent = [_ends(file, rule.send, rule.keys) for file in files]
     received = [_ends(file, rule.receive, rule.keys) for file in files]
     ties = []
-    for one, other in permutations(range(len(files)), 2):
+    senders = [number for number, ends in enumerate(sent) if len(ends.earliest)]
+    receivers = [number for number, ends in enumerate(received) if len(ends.latest)]
+    for one, other in product(senders, receivers):
         clocks = [boots.clock(n, files[n].home) for n in (one, other)]
         here, there = sent[one], received[other]
-        if clocks[0] == clocks[1] or not len(here.earliest) or not len(there.latest):
+        if clocks[0] == clocks[1]:
             continue
         match = match_messages(here.keys, there.keys)
         if not len(match.sent):

@@ -78,7 +78,8 @@ class MergeReport:
         clock: that of the timeline, which offsets are to: the trace clock of the first file, unless
             a manifest chooses another.
         files: one for each, in order.
-        boots: which files are of one boot, pair by pair, and why.
+        boots: which files are of one boot, and why; and why the first file is not of each other
+            boot.
         contradictions: loops of clocks whose evidence disagrees.
         wrong_orders: what ends before it began, beyond the bars: messages and collectives.
         steps: whose clock was set while it was recorded.
@@ -253,7 +254,7 @@ def _file(joined: JoinedTraces, number: int, jumps: Jumps) -> FileReport:
 
 def _placed(joined: JoinedTraces, number: int, jumps: Jumps) -> FileReport:
     file, home = joined.files[number], joined.home(number)
-    ties = tuple(tie for tie in joined.ties if number in (tie.one, tie.other))
+    ties = tuple(joined.ties_of(number))
     if file.span is None:
         why_not = "it has no event on its trace clock"
         return FileReport(file.name, home, ties, why_not=why_not, empty=True)
@@ -261,7 +262,7 @@ def _placed(joined: JoinedTraces, number: int, jumps: Jumps) -> FileReport:
     try:
         bounds, known = _bounds(joined, times, home)
     except ConversionError as error:
-        if _is_tied(joined, number):
+        if number in joined.tied:
             return FileReport(file.name, home, ties, why_not=str(error))
         return FileReport(
             file.name,
@@ -314,13 +315,3 @@ def _bounds(
 
 def _convert(joined: JoinedTraces, times: Values, home: ClockId) -> Bounds[Values, Values]:
     return joined.graph.convert(times, home, joined.timeline, policy="tube", bounds=True)
-
-
-def _is_tied(joined: JoinedTraces, number: int) -> bool:
-    """Whether ties lead from a file to that of the timeline, over others or at once."""
-    reached, grown = {joined.reference.file}, True
-    while grown:
-        ends = [{tie.one, tie.other} for tie in joined.ties]
-        found = reached.union(*(pair for pair in ends if pair & reached))
-        grown, reached = found != reached, found
-    return number in reached

@@ -27,13 +27,12 @@ def looked_for(joined: JoinedTraces, number: int) -> tuple[str, ...]:
 
 def _looked_for(joined: JoinedTraces, number: int) -> Iterator[str]:
     first, file = joined.files[joined.reference.file], joined.files[number]
-    for decision in joined.boots.decisions:
-        if {decision.one, decision.other} == {first.number, number}:
-            why = decision.reason
-            if decision.same:
-                names = [printable(f.name) for f in (first, file) if not f.has_kernel_clock]
-                why = f"{why}, but there is no clock of the kernel's in {' and '.join(names)}"
-            yield f"one boot: {why}"
+    decision = joined.boots.decision(first.number, number)
+    why = decision.reason
+    if decision.same:
+        names = [printable(f.name) for f in (first, file) if not f.has_kernel_clock]
+        why = f"{why}, but there is no clock of the kernel's in {' and '.join(names)}"
+    yield f"one boot: {why}"
     for here, there in _at_other_times(first, file):
         yield (
             f"one boot: {printable(machine_of(first, here))} and "
@@ -91,7 +90,8 @@ def _has_realtime(file: MergedFile) -> bool:
     if clock == file.home:
         return True
     try:
-        file.trace.clocks.path(clock, file.home, policy="tube")
+        # By floor: a tube takes ms, and there may be thousands of files.
+        file.trace.clocks.path(file.home, clock)
     except ConversionError:
         return False
     return True
