@@ -46,7 +46,7 @@ def test_a_file_that_begins_later(seed):
     assert here.tolist() == there.tolist() == theirs.tolist()
 
 
-@pytest.mark.parametrize("seed", seeds(5))
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("lost", [20, 60, 150])
 def test_what_follows_a_lost_collective_is_not_taken_for_a_step(seed, lost):
     random, ends, kinds = job(seed, kinds=1)
