@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 from building import BOOTTIME, event, snapshot, trace
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracetime as tt
@@ -125,7 +125,7 @@ def test_a_clock_of_another_unit_is_tied(tmp_path, unit_ns, incremental):
     assert abs(found - (APART - 5 * S)) <= half < 20_000 + 9 * unit_ns
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30)
 @given(
     st.fractions("0.3", 3, max_denominator=50),
     st.tuples(*[st.sampled_from([1, 7, 1_000])] * 2),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from building import BOOTTIME, event, snapshot, trace
 from faults import FAULTS, GPU, Model
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from places import ROOT
 from reading import opened
@@ -30,6 +30,7 @@ from tracetime.formats.perfetto.write.writer import TraceWriter
 from tracetime.reporting.drawing import Bokeh
 from tracetime.reporting.facts import LEAST_PAIRS, MOST_ALIKE, MOST_PAIRS
 from tracetime.reporting.markup import Html, data, join, prose, tag
+from tracetime.text import visible
 
 pytest_plugins = ["cli"]
 
@@ -164,13 +165,16 @@ def test_a_snapshot_may_name_clock_0(tmp_path):
 
 
 @settings(max_examples=200)
+@example("\x1f\x7f\n\u202e")
 @given(st.text())
 def test_text_is_never_markup(text):
     assert set(re.findall("[<>]", join(text))) == set()
     assert '"' not in tag("p", id=text)[len('<p id="') : -len('"></p>')]
     block = data({"text": text})
     assert block.count("<") == 2
-    assert json.loads(block[block.index(">") + 1 : block.rindex("<")]) == {"text": text}
+    assert json.loads(block[block.index(">") + 1 : block.rindex("<")]) == {
+        "text": visible(text, lines=True)
+    }
     assert set(prose(text).replace("<code>", "").replace("</code>", "")) & {"<", ">"} == set()
 
 
