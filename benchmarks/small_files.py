@@ -1,0 +1,145 @@
+"""Small files that are expensive to read, as functions of how many parts they have."""
+
+from __future__ import annotations
+
+import io
+import random
+import struct
+import zipfile
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from fuzz import costly
+
+_US: Final = 1_700_000_000 * 10**6
+
+
+class Family(NamedTuple):
+    """Files of one kind.
+
+    Attributes:
+        most: the parts of the largest: at most 10 MB, expanded.
+        make: a file of so many parts.
+        ending: of its name.
+    """
+
+    most: int
+    make: Callable[[int], bytes]
+    ending: str = "pftrace"
+
+
+def _joined(parts: Callable[[int], Iterable[bytes]]) -> Callable[[int], bytes]:
+    return lambda n: b"".join(parts(n))
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    body += b"\0" * (-len(body) % 4)
+    length = struct.pack("<I", len(body) + 12)
+    return struct.pack("<I", kind) + length + body + length
+
+
+_SECTION: Final = _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+_INTERFACE: Final = _block(1, struct.pack("<HHI", 1, 0, 0))
+
+
+def _packet(on: int, us: int) -> bytes:
+    return _block(6, struct.pack("<IIIII", on, us >> 32, us & 0xFFFFFFFF, 4, 4) + b"data")
+
+
+def interfaces(n: int) -> bytes:
+    """A capture of n interfaces, and a packet on each."""
+    packets = b"".join(_packet(k, _US + k) for k in range(n))
+    return _SECTION + _INTERFACE * n + packets
+
+
+def sections(n: int) -> bytes:
+    """A capture of n sections, with an interface and a packet each."""
+    return b"".join(_SECTION + _INTERFACE + _packet(0, _US + k) for k in range(n))
+
+
+def _chunk(tag: int, content: bytes) -> bytes:
+    head = struct.pack("<H", tag) + (b"" if tag == 1 else struct.pack("<I", 0))
+    return b"\x08" + struct.pack("<Q", len(head) + len(content)) + head + content
+
+
+def resets(n: int) -> bytes:
+    """A recording of XDF whose host starts anew n times."""
+    fields = {"name": "s", "type": "EEG", "channel_count": 1, "nominal_srate": 100}
+    fields |= {"channel_format": "float32", "hostname": "h"}
+    xml = "".join(f"<{name}>{value}</{name}>" for name, value in fields.items())
+    out = [b"XDF:", _chunk(1, b"<info><version>1.0</version></info>")]
+    out.append(_chunk(2, f"<info>{xml}</info>".encode()))
+    for k in range(n):
+        out.append(_chunk(4, struct.pack("<dd", 5000.0 * (k % 2), 1e4 * (k % 3))))
+        out.append(_chunk(3, b"\x01\x01\x08" + struct.pack("<df", 1.0 + k, 1.0)))
+    return b"".join(out)
+
+
+def listed_members(n: int) -> bytes:
+    """A zip archive whose list, described by ZIP64, has one member n times."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("a", b"")
+    member, end = out.getvalue().split(b"PK\1\2")[0], len(out.getvalue()) - 22
+    entry = out.getvalue()[len(member) : end]
+    size, at = n * len(entry), len(member)
+    record = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, n, n, size, at)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, at + size, 1)
+    last = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 1, 1, len(entry), 0, 0)
+    return member + entry * n + record + locator + last
+
+
+def otlp_spans(n: int) -> bytes:
+    """Spans of OTLP with an id and nothing else."""
+    spans = ",".join(f'{{"spanId":"{k:x}"}}' for k in range(n))
+    return f'{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{spans}]}}]}}]}}'.encode()
+
+
+def otlp_groups(n: int) -> bytes:
+    """Resources of OTLP without anything."""
+    groups = ",".join(["{}"] * n)
+    return f'{{"resourceSpans":[{groups}]}}'.encode()
+
+
+def jaeger_spans(n: int) -> bytes:
+    """Spans of Jaeger with an id and nothing else."""
+    spans = ",".join(f'{{"spanID":"{k:x}"}}' for k in range(n))
+    return f'{{"data":[{{"spans":[{spans}]}}]}}'.encode()
+
+
+def boots(n: int) -> bytes:
+    """A journal with an entry for each of n boots."""
+    return "".join(
+        f"__REALTIME_TIMESTAMP={_US + 1000 * k}\n__MONOTONIC_TIMESTAMP={1000 * k}\n"
+        f"_BOOT_ID={k:032x}\n_MACHINE_ID={1:032x}\nMESSAGE=m\n\n"
+        for k in range(n)
+    ).encode()
+
+
+def noisy_table(n: int) -> bytes:
+    """A table of two exact clocks of which one is read late or early, by 1 ms about."""
+    noise, rows, host = random.Random(4), ["realtime_ns,com.device_ns"], 0
+    for k in range(n):
+        device = 10**9 + k * 33_333_333
+        host = max(host + 1, device + 1_700_000_000 * 10**9 + int(noise.gauss(0, 1e6)))
+        rows.append(f"{host},{device}")
+    return "\n".join(rows).encode()
+
+
+FAMILIES: Final[dict[str, Family]] = {
+    "interfaces of a capture": Family(65_000, interfaces, "pcapng"),
+    "sections of a capture": Family(65_000, sections, "pcapng"),
+    "starts of an XDF host": Family(120_000, resets, "xdf"),
+    "members listed by ZIP64": Family(200_000, listed_members, "zip"),
+    "minimal spans of OTLP": Family(500_000, otlp_spans, "json"),
+    "empty resources of OTLP": Family(3_000_000, otlp_groups, "json"),
+    "minimal spans of Jaeger": Family(500_000, jaeger_spans, "json"),
+    "boots of a journal": Family(50_000, boots, "export"),
+    "rows of a noisy table": Family(290_000, noisy_table, "csv"),
+    "sequences of two clocks": Family(100_000, _joined(costly.sequences)),
+    "a chain of clocks": Family(100_000, _joined(costly.chain)),
+    "machines, synced": Family(80_000, _joined(costly.machines_synced)),
+    "jumps forward and back": Family(100_000, _joined(costly.jumps)),
+    "resets": Family(100_000, _joined(costly.resets)),
+    "clocks with MONOTONIC that step": Family(30_000, _joined(costly.with_monotonic)),
+}
