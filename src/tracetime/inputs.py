@@ -50,7 +50,7 @@ def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
     return file
 
 
-def protect(file: IO[bytes]) -> None:
+def protect(file: IO[Any]) -> None:
     """Refuse to write over this open file, until it is closed."""
     # A file object without a file of the system cannot be written over.
     with contextlib.suppress(OSError, ValueError):

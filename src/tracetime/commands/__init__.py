@@ -182,7 +182,7 @@ def run(args: Sequence[str]) -> int:
     try:
         with keep_inputs():
             if sys.stdin is not None:
-                protect(sys.stdin.buffer)
+                protect(sys.stdin)
             result = cli.main(list(args), prog_name="tracetime", standalone_mode=False)
         sys.stdout.flush()
     except (click.Abort, Interrupted):
