@@ -65,7 +65,7 @@ class Count(NamedTuple):
     """A value of a counter."""
 
     ts: int
-    value: float
+    value: float | None
     name: str | None
     pid: int | None
     tid: int | None

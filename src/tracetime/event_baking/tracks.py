@@ -14,6 +14,10 @@ _ALL: Final = -1
 """The scope of pids; that of tids is their pid."""
 
 
+_NO_SEQUENCE: Final = 0
+"""trace_processor makes the thread that a sequence describes an argument of its other events."""
+
+
 class Owner(NamedTuple):
     """Whose a track is; None for what is not known.
 
@@ -131,9 +135,8 @@ class Tracks:
     def _put(
         self, uuid: int, parent: int, kind: int, name: str | None, pid: int = 0, tid: int = 0
     ) -> None:
-        own = self._place
         self._pending.append(
             packets.track_packet(
-                own.sequence, uuid, parent, kind, name, pid, tid, None, own.machine
+                _NO_SEQUENCE, uuid, parent, kind, name, pid, tid, None, self._place.machine
             )
         )
