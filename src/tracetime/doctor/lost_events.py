@@ -53,6 +53,20 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
         yield _finding(
             "sequence-clock-of-another-sequence", found, number=number, others=names(others)
         )
+    yield from _machines_apart(survey, tied)
+    for some, parts in ((plain, ("never",)), (early, ("before", "later", "write_before"))):
+        for found in _by_number(some).values():
+            yield _finding(
+                "clock-without-snapshot",
+                found,
+                None,
+                (*parts, *_by_orders(survey, found)),
+                trace_clock=survey.trace_clock,
+            )
+
+
+def _machines_apart(survey: Survey, tied: set[int]) -> Iterator[Finding]:
+    """Findings of the machines whose clocks no snapshot ties to the trace clock."""
     # Events placed before the trace clock changed have another finding: see `trace_clock.py`.
     begin = survey.moved_at
     counted = survey.counted
@@ -80,23 +94,11 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
             "machine-not-synchronised",
             found,
             "error" if lost else "warning",
-            (
-                *tie,
-                *_advice(survey),
-            ),
+            (*tie, *_advice(survey)),
             machine=found[0].clock.machine,
             trace_clock=survey.trace_clock,
             trace_machine=survey.trace_clock.machine,
         )
-    for some, parts in ((plain, ("never",)), (early, ("before", "later", "write_before"))):
-        for found in _by_number(some).values():
-            yield _finding(
-                "clock-without-snapshot",
-                found,
-                None,
-                (*parts, *_by_orders(survey, found)),
-                trace_clock=survey.trace_clock,
-            )
 
 
 def _advice(survey: Survey) -> tuple[str, str]:
