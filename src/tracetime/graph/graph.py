@@ -398,7 +398,8 @@ class ClockGraph(GraphFacts):
         """Compare two (timestamp, clock): -1, 1, or 0 where the bars overlap.
 
         Timestamps of one clock compare exactly, unless it was set back, reset or wrapped and may
-        have read them before that or after it: then by all instants that each can be.
+        have read them before that or after it: then by all instants that each can be. Those of a
+        clock that wraps are undecided, 0, where its snapshots do not say how often it did.
 
         Args:
             one, other: (timestamps, clock), timestamps as for `convert`: an int, or as many as the

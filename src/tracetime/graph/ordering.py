@@ -54,7 +54,11 @@ def _signs(
     is_one = clocks[0] == clocks[1]
     if is_one:
         reference = clocks[0]
-        sides = [_possible(parts, side.values, reference) for side in given]
+        try:
+            sides = [_possible(parts, side.values, reference) for side in given]
+        except ConversionError:
+            # How often it wrapped between two snapshots is open: either may be the earlier one.
+            return np.zeros(np.broadcast(*(side.values for side in given)).shape, dtype=np.int8)
     else:
         reference = parts.tubes.reference(*clocks)
         sides = [

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracetime import ClockDomain, ClockGraph, Snapshot, UsageError
+from tracetime import ClockDomain, ClockGraph, ConversionError, Snapshot, UsageError
 
 S = 10**9
 GPU = "com.example.gpu"
@@ -78,6 +78,35 @@ def test_which_of_several_wraps_is_meant_is_undecided():
     at = np.arange(0, 20) * S
     graph = read((at + 2**32 - 3 * S) % 2**32, GPU, at, valid_bits=32)
     assert graph.order((2**32 - S, GPU), (S // 2, GPU)) == 0
+
+
+SPARSE = np.arange(0, 5) * 10**6 * S
+"""So far apart that a clock of 32 bits wraps any number of times in between."""
+
+
+@pytest.mark.parametrize(
+    ("at", "limits", "beside"),
+    [
+        (SPARSE, {}, "BOOTTIME"),
+        (AT, {"ns_per_tick": None}, "BOOTTIME"),
+        (AT, {}, None),
+        ([], {}, None),
+    ],
+    ids=["too far apart", "of unknown rate", "beside no clock", "none"],
+)
+def test_of_a_counter_whose_snapshots_do_not_say_how_often_it_wrapped_nothing_is_decided(
+    at, limits, beside
+):
+    graph = ClockGraph(domains=[ClockDomain(GPU, valid_bits=32, **limits)])
+    if len(at):
+        graph.add_snapshot({GPU: at % 2**32} | ({beside: at} if beside else {}))
+    assert graph.order((1, GPU), (2, GPU)) == 0
+    assert graph.order(([1, 2, 3], GPU), (2, GPU)).tolist() == [0, 0, 0]
+    assert graph.order(([], GPU), (2, GPU)).tolist() == []
+    if beside:
+        assert graph.order((1, beside), (2, beside)) == -1
+        with pytest.raises(ConversionError, match="wrap"):
+            graph.order((1, GPU), (2, beside))
 
 
 def test_of_two_devices_of_which_one_was_set_back_neither_orders_the_other():
