@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from baked_traces import baked
-from building import event, pb, snapshot, trace
+from building import android_log, event, ftrace, packet, pb, remote_sync, snapshot, trace
 from corpus import files
 from hypothesis import given, settings
 from random_traces import traces
@@ -16,9 +17,11 @@ from reading import opened
 import tracetime as tt
 from tracetime._kernels.perfetto.unbaking import Unbaker, carries_source
 from tracetime.baking import bake
+from tracetime.error_bars import ErrorBars
 from tracetime.errors import TraceError, UsageError
+from tracetime.events_table import record_batch, schema_of
 
-MONOTONIC, BOOTTIME = 3, 6
+REALTIME, MONOTONIC, BOOTTIME = 1, 3, 6
 S = 1_000_000_000
 TRACES = [path for path in files("traces/*") if "multi_device" not in path.name]
 DRIFT = 1_000
@@ -107,8 +110,8 @@ def found(trace_of):
 
 
 def test_no_other_reader_sees_the_snapshots_of_the_source():
-    for packet in pb.Trace.FromString(baked(two_clocks(), "tube").data).packet:
-        clocks = {clock.clock_id for clock in packet.clock_snapshot.clocks}
+    for one in pb.Trace.FromString(baked(two_clocks(), "tube").data).packet:
+        clocks = {clock.clock_id for clock in one.clock_snapshot.clocks}
         assert not clocks & {MONOTONIC}
 
 
@@ -185,6 +188,32 @@ def checksum_of(data: bytes) -> int:
     return (h ^ h >> 8 ^ h >> 16 ^ h >> 24) & 0xFF
 
 
+def two_machines() -> bytes:
+    """Events of BOOTTIME and REALTIME, which trace time is, and of another machine."""
+    rounds = [({REALTIME: 10**18 + k * S}, {REALTIME: 10**18 + k * S + 5}) for k in (1, 2)]
+    return trace(
+        snapshot({BOOTTIME: S, REALTIME: 10**18 + S}, primary=REALTIME),
+        packet(machine=1, remote_clock_sync=remote_sync(rounds)),
+        packet(seq=1, ftrace_events=ftrace([3 * S])),
+        packet(seq=1, android_log=android_log([10**18 + 4 * S])),
+        event(5 * S, BOOTTIME, machine=1),
+    )
+
+
+def test_bars_of_machines_that_the_tube_puts_on_boottime_are_bars_of_boottime():
+    data = two_machines()
+    made = baked(data, "tube").data
+    check_source(data, made)
+    wall = 10**18 + 4 * S
+    with opened(made) as again:
+        assert again.source is not again
+        there = again.clocks.convert(wall, "REALTIME", "BOOTTIME", policy="tube", bounds=True)
+        table = again.read_all("tube").filter(pc.is_valid(again.read_all("tube")["earliest"]))
+        names = ("timestamp", "trace_time", "earliest", "latest")
+        assert rows(table, names) == [(wall, *there), (3 * S,) * 4]
+        assert there.earliest < there.estimate < there.latest
+
+
 @settings(max_examples=60)
 @given(traces())
 def test_the_source_of_any_trace_is_that_trace(data):
@@ -205,9 +234,22 @@ def check_source(data: bytes, made: bytes) -> None:
         for policy in ("floor", "tube"):
             wanted, got = source.read_all(policy), again.source.read_all(policy)
             assert same_but_place(got) == same_but_place(wanted)
-        bars = set(rows(wanted, BARS))
+        bars = set(rows(on_clock(source, again.trace_clock), BARS))
         for row in rows(again.read_all("tube"), BARS):
             assert row in bars or row[2] is None
+
+
+def on_clock(source, clock):
+    """The events by the tube, on another clock than trace time maybe.
+
+    The tube puts machines on BOOTTIME whose trace clock is another: readings of BOOTTIME are exact
+    there, and those of the trace clock are not.
+    """
+    bars = ErrorBars(source.clocks, clock, source.machines, "estimated", {})
+    placed, schema = map(bars.place, source.columns()), schema_of("tube")
+    return pa.Table.from_batches(
+        (record_batch(columns, source.vocabulary, schema) for columns in placed), schema
+    )
 
 
 def same_but_place(table):
