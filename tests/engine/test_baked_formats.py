@@ -65,7 +65,9 @@ def test_spans_and_their_arrows(bake, policy, tmp_path):
 
 def arrows(path):
     """What arrows join, by the ids of the spans."""
-    joined = ((dict(flow.begin.args), dict(flow.end.args)) for flow in trace_engine.flows(path))
+    joined = (
+        (dict(flow.begin.args), dict(flow.end.args)) for flow in trace_engine.said(path).flows
+    )
     return sorted((begin["debug.span_id"], end["debug.span_id"]) for begin, end in joined)
 
 
@@ -120,4 +122,4 @@ def test_no_thread_becomes_an_argument_of_what_is_on_no_thread(bake, policy, tmp
     path = tmp_path / "t.json"
     on_thread = event("X", 1, "a", dur=1)
     path.write_text(document(on_thread, event("i", 2, "b", s="g"), event("n", 3, "c", id=1)))
-    assert [row.args for row in trace_engine.slices(bake(path, policy))] == [(), (), ()]
+    assert [row.args for row in trace_engine.said(bake(path, policy)).slices] == [(), (), ()]

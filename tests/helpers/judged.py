@@ -32,13 +32,14 @@ def assert_same(wanted: Rows, found: Rows) -> None:
 
 def assert_sound(path: Path, may: object = ()) -> None:
     """That the engine takes a file whole, and counts no fault but those that it may have."""
-    assert trace_engine.refusal(path) == ""
-    assert dict(trace_engine.stats(path)) == dict(may or {})
+    made = trace_engine.said(path)
+    assert made.refusal == ""
+    assert made.stats == dict(may or {})
 
 
 def written_slices(path: Path) -> Rows:
     """The slices that the engine has of a file."""
-    return Counter(map(_plain, trace_engine.slices(path)))
+    return Counter(map(_plain, trace_engine.said(path).slices))
 
 
 def source_slices(path: Path, policy: PolicyName = "floor") -> Rows:
@@ -69,7 +70,7 @@ def written_counters(path: Path) -> Rows:
     """The values of counters that the engine has of a file."""
     return Counter(
         count._replace(pid=_number(count.pid), tid=_number(count.tid))
-        for count in trace_engine.counters(path)
+        for count in trace_engine.said(path).counters
     )
 
 
