@@ -137,7 +137,8 @@ class SlicesSummary:
         bars: of the tube policy; None with floor, which has none.
         rows: how many slices there are.
         open: how many of them did not end.
-        unresolved: events without a trace time: they begin and end no slice.
+        unresolved: events without a trace time, of Perfetto's traces by floor: they begin and end
+            no slice.
         left_out: slices that there was no room for.
         names_left_out: the same of names and arguments.
         not_nested: slices that would cross others, or lie deeper than 512, as Perfetto has it.

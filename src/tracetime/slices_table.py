@@ -109,7 +109,8 @@ class SliceReading:
         wants_arrows: whether to read `arrows`, too; set before it is read.
         left_out: how many slices there was no room for.
         names_left_out: the same of names and arguments.
-        unresolved: how many events have no trace time: they begin and end nothing.
+        unresolved: how many events have no trace time, of Perfetto's traces by floor: they begin
+            and end nothing.
         not_nested: how many slices would cross others of their track, or lie deeper than 512:
             Perfetto has none of them, either.
         reversed: how many slices would end before they begin: they are left out, too.
@@ -174,7 +175,10 @@ class Slices(Iterator[pa.RecordBatch]):
 
     @property
     def unresolved(self) -> int:
-        """How many events have no trace time, and begin and end nothing; known at the end."""
+        """How many events have no trace time, and begin and end nothing; known at the end.
+
+        Of Perfetto's traces by floor, whatever the policy.
+        """
         return self._reading.unresolved
 
     @property

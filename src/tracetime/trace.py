@@ -329,7 +329,9 @@ class Trace(TraceFacts, ABC):
         """Read the file from its start: what lasted how long, on which track, within what.
 
         Begins and ends are matched, and complete events and instants (of no duration) nested, as
-        Perfetto's trace_processor does: the same slices, in the order in which they began.
+        Perfetto's trace_processor does: the same slices, in the order in which they began. Events
+        of Perfetto's traces that floor does not place begin and end none, also where the tube
+        places them: what `bake` writes by the tube has their slices.
 
         Args:
             policy: "floor", Perfetto's times, or "tube": the same slices, nested alike, their ts

@@ -8,6 +8,7 @@ from building import (
     android_log,
     event,
     ftrace,
+    ftrace_event,
     packet,
     remote_sync,
     service_event,
@@ -123,6 +124,44 @@ def test_a_trace_clock_that_changed_late_is_reached_by_the_tube(tmp_path):
     with tt.open_trace(tmp_path / "baked.pftrace") as baked:
         logs = [r for r in baked.read_all().to_pylist() if r["kind"] == "android_log"]
     assert [one["trace_time"] for one in logs] == [row["trace_time"]]
+
+
+def printed(clock, *texts):
+    """A bundle of what a program says of its slices, by atrace, from 110 s on."""
+    events = []
+    for k, text in enumerate(texts):
+        events.append(ftrace_event((110 + k) * S))
+        events[-1].print.buf = text
+    return packet(seq=1, ftrace_events=ftrace(events, clock=clock))
+
+
+BEGINS_AND_ENDS = ("B|1|early\n", "E|1\n")
+WITH_SLICES = {
+    "snapshots that come later": [
+        EARLY,
+        printed(MONO_RAW_FTRACE, *BEGINS_AND_ENDS),
+        *late(MONOTONIC_RAW),
+    ],
+    "a clock that ran backwards": [
+        *(snapshot({BOOTTIME: at * S, 64: (at * S, 1)}, 1) for at in range(100, 106)),
+        *(snapshot({BOOTTIME: at * S, 64: (at * S - 3 * S, 1)}, 1) for at in range(106, 120)),
+        printed(GLOBAL_FTRACE, *BEGINS_AND_ENDS),
+    ],
+}
+
+
+@pytest.mark.parametrize("case", WITH_SLICES)
+def test_slices_of_events_that_only_the_tube_places_are_in_what_bake_writes(case, tmp_path):
+    with opened(trace(*WITH_SLICES[case])) as made:
+        for policy in ("floor", "tube"):
+            slices = made.slices(policy)
+            assert (slices.read_all().num_rows, slices.unresolved) == (0, 2)
+        begin, end = made.read_all("tube")["trace_time"].to_pylist()
+        bake(made, tmp_path / "baked.pftrace")
+    with tt.open_trace(tmp_path / "baked.pftrace") as baked:
+        for policy in ("floor", "tube"):
+            (row,) = baked.slices(policy).read_all().to_pylist()
+            assert (row["name"], row["ts"], row["dur"]) == ("early", begin, end - begin)
 
 
 def found_in(*packets):

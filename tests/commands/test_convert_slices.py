@@ -133,9 +133,23 @@ def test_events_without_a_time_are_counted_and_strict_refuses_them(tracetime, wr
     code, text, _ = tracetime("convert", path, "-o", out, "--slices")
     assert code == 0
     assert text.startswith("2 slices")
-    assert "1 event without a trace time" in text
+    assert text.endswith(
+        "1 event without a trace time, in no slice: convert without --slices says why\n"
+    )
     assert tracetime("convert", path, "-o", out, "--slices", "--strict")[0] == 1
     assert tracetime("convert", write(SLICES), "-o", out, "--slices", "--strict")[0] == 0
+
+
+def test_by_the_tube_it_says_that_bake_writes_slices_which_floor_does_not_place(
+    tracetime, write, tmp_path
+):
+    lost = trace(packet(5, 99, 1, track_event=pb.TrackEvent(type=1, name="lost", track_uuid=7)))
+    given = ("--slices", "--policy", "tube")
+    _, text, _ = tracetime("convert", write(SLICES + lost), "-o", tmp_path / "o.csv", *given)
+    assert text.endswith(
+        "1 event without a trace time by floor or the tube, in no slice: convert without --slices "
+        "says why, by each; bake writes what the tube places\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,10 @@ _SLICES: Final = record(
         **_WRITTEN,
         "rows": count("How many slices there are."),
         "open": count("How many of them do not end."),
-        "unresolved": count("Events without a trace time: they begin and end no slice."),
+        "unresolved": count(
+            "Events without a trace time, of Perfetto's traces by floor whatever the policy: they "
+            "begin and end no slice."
+        ),
         "left_out": count("Slices that there was no room for."),
         "names_left_out": count("Names and arguments that there was no room for."),
         "not_nested": count(

@@ -67,6 +67,7 @@ READ_LATER: Final = Advice(
     "No snapshot before these events holds the clock they were read in: Perfetto reads the file in "
     "order, and does not place them by the snapshots that come later.",
     "Write a snapshot of this clock and the trace clock before the first of its events, or convert "
-    "with `--policy tube`, which uses all snapshots of the file.",
+    "with `--policy tube`, which uses all snapshots of the file. Slices that these events begin or "
+    "end are missing by either policy: only what `bake --policy tube` writes has them.",
 )
 """For those with the status unknown_source_clock whose clock a later snapshot holds."""

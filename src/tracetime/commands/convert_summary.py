@@ -53,8 +53,11 @@ def print_summary(
 
 def _print_slices(summary: SlicesSummary) -> None:
     if summary.unresolved:
-        events = count(summary.unresolved, "event")
-        echo(f"\n{events} without a trace time, in no slice: convert without --slices says why")
+        events, by, more = count(summary.unresolved, "event"), "", ""
+        if summary.policy == "tube":
+            by, more = " by floor or the tube", ", by each; bake writes what the tube places"
+        why = f"convert without --slices says why{more}"
+        echo(f"\n{events} without a trace time{by}, in no slice: {why}")
     if summary.open:
         echo(f"\n{count(summary.open, 'slice')} did not end: dur is -1")
     if summary.unmatched:
