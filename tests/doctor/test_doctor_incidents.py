@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tracetime.clocks.ids import ClockId
-from tracetime.doctor.incidents import distinct_jumps, distinct_suspends
+from tracetime.doctor.incidents import _Zones, distinct_jumps, distinct_suspends
 from tracetime.graph.tube.results import PairDiscontinuity
 
 A, B, D, C = ClockId(6), ClockId(3), ClockId(5), ClockId(128)
@@ -178,3 +178,16 @@ def test_after_a_reading_that_is_off_the_next_jump_is_another():
         found[1]._replace(kind="outlier", snapshots=(2,)),
         found[3],
     ]
+
+
+def test_jumps_that_one_clock_shows_are_not_compared_with_each_other(monkeypatch):
+    compared = []
+    overlapping = _Zones.overlapping
+    monkeypatch.setattr(
+        _Zones,
+        "overlapping",
+        lambda self, *span: compared.append(span) or overlapping(self, *span),
+    )
+    alone = [jump(A, k, k + 2) for k in range(20)]
+    assert distinct_jumps(alone) == alone and not compared
+    assert distinct_jumps([*alone, jump(B, 3, 4)]) != alone and compared

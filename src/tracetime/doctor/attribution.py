@@ -54,27 +54,22 @@ def attributed_jumps(survey: Survey) -> list[PairDiscontinuity]:
     slept = {pair: attribution.slept(those) for pair, those in columns.items()}
     result: list[PairDiscontinuity] = []
     asleep: dict[ClockId, set[tuple[int, ...]]] = defaultdict(set)
-    for (src, _), those in columns.items():
-        for d, as_sleep in zip(those.found, slept[src, those.dst], strict=True):
-            if as_sleep is not None and as_sleep.kind == "suspend":
-                result.append(as_sleep)
+    for (src, _), turned in slept.items():
+        for d in turned.values():
+            if d.kind == "suspend":
+                result.append(d)
                 asleep[src].add(d.snapshots)
     # A suspend that one pair shows stops the clocks of all pairs.
     known = _Sleeps(result)
     every: list[PairDiscontinuity] = []
     for pair, those in columns.items():
-        asleep_there = asleep[those.src]
-        explained = known.explain(those).tolist()
-        is_of_src = attribution.is_of_src(those).tolist()
-        for k, (d, as_sleep) in enumerate(zip(those.found, slept[pair], strict=True)):
-            if as_sleep is not None:
-                every.append(as_sleep)
-            elif explained[k]:
-                every.append(d._replace(kind="suspend"))
-            elif is_of_src[k] and d.snapshots not in asleep_there:
-                every.append(_reversed(d, "outlier" if d.kind == "outlier" else "step"))
-            else:
-                every.append(d)
+        found, turned = those.found, slept[pair]
+        for k in np.flatnonzero(known.explain(those)).tolist():
+            turned.setdefault(k, found[k]._replace(kind="suspend"))
+        for k in np.flatnonzero(attribution.is_of_src(those)).tolist():
+            if k not in turned and found[k].snapshots not in asleep[those.src]:
+                turned[k] = _reversed(found[k], "outlier" if found[k].kind == "outlier" else "step")
+        every += [turned.get(k, d) for k, d in enumerate(found)] if turned else found
     return every
 
 
@@ -165,31 +160,29 @@ class _Attribution:
         """Return which jumps and outliers are those of src."""
         return self._agreement(those).more_with_dst
 
-    def slept(self, those: _Jumps) -> list[PairDiscontinuity | None]:
-        """Return jumps that are suspends as such, suspends that are none as steps; else None.
+    def slept(self, those: _Jumps) -> dict[int, PairDiscontinuity]:
+        """Return jumps that are suspends as such, suspends that are none as steps, by their number.
 
         In a suspend, two clocks jump by as much as BOOTTIME does against one that stops.
         """
-        result: list[PairDiscontinuity | None] = [None] * len(those.found)
+        result: dict[int, PairDiscontinuity] = {}
+
+        def put(which: Mask, turn: _Turn) -> None:
+            for k in np.flatnonzero(which).tolist():
+                result[k] = turn(those.found[k])
+
         risen = those.kind_is("suspend")
         suspended, back, on = self._suspends(those)
-        self._put(result, those, risen & suspended, self._asleep)
-        self._put(result, those, risen & back, lambda d: _reversed(d, "step"))
-        self._put(result, those, risen & on, lambda d: d._replace(kind="step"))
+        put(risen & suspended, self._asleep)
+        put(risen & back, lambda d: _reversed(d, "step"))
+        put(risen & on, lambda d: d._replace(kind="step"))
         sized = np.array([d.size_ns is not None for d in those.found], dtype=bool)
         is_open = sized & ~risen & ~those.snapshots.outlier
         if those.src.machine == those.dst.machine and is_open.any():
             as_others = self._as_boottime(those, is_open)
             still = is_open & ~as_others
-            self._put(result, those, as_others | (still & self._stood_still(those)), self._asleep)
+            put(as_others | (still & self._stood_still(those)), self._asleep)
         return result
-
-    @staticmethod
-    def _put(
-        result: list[PairDiscontinuity | None], those: _Jumps, which: Mask, turn: _Turn
-    ) -> None:
-        for k in np.flatnonzero(which).tolist():
-            result[k] = turn(those.found[k])
 
     def _as_boottime(self, those: _Jumps, is_open: Mask) -> Mask:
         """Return which jumps are as large as the rise of BOOTTIME against a clock that stops."""

@@ -69,8 +69,12 @@ def distinct_jumps(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
         elif d.snapshots not in seen:
             seen.add(d.snapshots)
             kept.append(d)
-    for group in _overlapping(list(_zones(jumped))):
-        kept += _distinct(group, off)
+    if len(by_reference) == 1:
+        # One witness tells of different things, however they overlap.
+        kept += jumped
+    else:
+        for group in _overlapping(list(_zones(jumped))):
+            kept += _distinct(group, off)
     return sorted(kept, key=_by_snapshots)
 
 

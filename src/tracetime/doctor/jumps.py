@@ -17,7 +17,14 @@ from tracetime.doctor.attribution import attributed_jumps
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, Severity, all_of
 from tracetime.doctor.incidents import BACK, distinct_jumps, distinct_suspends
-from tracetime.doctor.jump_columns import JumpSnapshots, Pair, farthest_ns, spans_after, spans_read
+from tracetime.doctor.jump_columns import (
+    JumpSnapshots,
+    Pair,
+    by_pair,
+    farthest_ns,
+    spans_after,
+    spans_read,
+)
 from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.graph.values import difference, gains
 from tracetime.quantiles import median
@@ -169,33 +176,34 @@ def _zones(
     by_machine: Iterable[list[PairDiscontinuity]],
 ) -> _Spans:
     """Return what each clock read around its jumps, and those of the clocks that place it."""
-    by_pair: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
+    jumped: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
 
-    def add(d: PairDiscontinuity, clocks: set[ClockId]) -> None:
-        if _size(d) > survey.tolerance_ns:
-            for clock in clocks:
-                by_pair[clock, d.src if clock == d.dst else d.dst].append(d)
+    def large(found: Iterable[PairDiscontinuity]) -> list[PairDiscontinuity]:
+        return [d for d in found if _size(d) > survey.tolerance_ns]
 
     for jumping in jumping_clocks:
-        for d in jumping.distinct:
-            if d.kind in _JUMPS:
-                add(d, {jumping.clock, *jumping.references})
-    for d in chain.from_iterable(by_machine):
-        add(d, {d.src, d.dst})
-    return _joined({pair: spans_read(survey, pair, found) for pair, found in by_pair.items()})
+        found = large(d for d in jumping.distinct if d.kind in _JUMPS)
+        for clock in jumping.references if found else ():
+            jumped[clock, jumping.clock] += found
+        for (src, _), those in by_pair(found).items():
+            jumped[jumping.clock, src] += those
+    for (src, dst), those in by_pair(large(chain.from_iterable(by_machine))).items():
+        jumped[src, dst] += those
+        jumped[dst, src] += those
+    return _joined({pair: spans_read(survey, pair, found) for pair, found in jumped.items()})
 
 
 def _after_outliers(survey: Survey, jumping_clocks: list[_JumpingClock]) -> _Spans:
     """Return where floor uses the offset of an outlier: from it to the next snapshot, by clock."""
-    by_pair: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
+    placed_by: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
     for jumping in jumping_clocks:
         placed = _placed_by(survey, jumping)
         for d in jumping.distinct:
             if d.kind == "outlier" and _size(d) > survey.tolerance_ns:
                 other = survey.trace_clock if jumping.clock == survey.trace_clock else d.src
                 for clock in placed:
-                    by_pair[clock, other].append(d)
-    return _joined({pair: spans_after(survey, pair, found) for pair, found in by_pair.items()})
+                    placed_by[clock, other].append(d)
+    return _joined({pair: spans_after(survey, pair, found) for pair, found in placed_by.items()})
 
 
 def _joined(spans: dict[Pair, Values]) -> _Spans:

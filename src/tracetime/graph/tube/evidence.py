@@ -8,6 +8,7 @@ r_k and h_k follow from readings is in joint_readings.py (design: error-bars.md,
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -216,15 +217,15 @@ class Evidence:
             np.where(self.known & HIGH_KNOWN, self.high, self.low),
         )
 
-    def given(self, which: Values) -> list[tuple[int, ...]]:
+    def given(self, which: Values) -> Iterator[tuple[int, ...]]:
         """The numbers, ascending, of the given snapshots that some snapshots consist of."""
         starts = self.group[which]
         ends = np.append(self.group, len(self.order))[which + 1]
         if np.all(ends - starts == 1):
-            return list(zip(self.order[starts].tolist(), strict=True))
+            return zip(self.order[starts].tolist(), strict=True)
         order = self.order.tolist()
         about = zip(starts.tolist(), ends.tolist(), strict=True)
-        return [tuple(sorted(order[start:end])) for start, end in about]
+        return (tuple(sorted(order[start:end])) for start, end in about)
 
     def without(self, blank: Marks) -> Evidence:
         """The same snapshots, without information in those marked; their offset is interpolated."""

@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from tracetime.graph.tube.order_doubt import DEVIATIONS
 from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.order_knees import knee_zones
 from tracetime.graph.tube.runs import FEW, Runs
-from tracetime.graph.tube.segments import Segments
+from tracetime.graph.tube.segments import Mask, Segments
 from tracetime.quantiles import median
 
 Kind = Literal["suspend", "step", "reset", "outlier", "wrong_order", "rate_change", "possible_step"]
@@ -39,6 +40,9 @@ NEAR_ZERO: Final = 100
 
 _FARTHEST_KNOT: Final = FARTHEST + WIDEST
 """No snapshot reaches further."""
+
+_ROUNDED: Final = 1 << 13
+"""Sums of a reading and an offset, as floats, differ from the exact ones by less than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,34 +84,51 @@ class Around(NamedTuple):
 
 def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Discontinuity]:
     """The jumps between segments; where these were forced, those that evidence shows."""
-    found = []
-    jumped = jumps(segments, limits)
     before, after = segments.last[:-1], segments.first[1:]
-    sizes = zip(*(column.tolist() for column in jumped), strict=True)
-    sides = zip(_intervals(segments, before), _intervals(segments, after), strict=True)
-    numbers = given_beside(segments, evidence, before, after)
+    low, high, spread = jumps(segments, limits)
     is_open = np.logical_or(*segments.open_sides)
-    is_open = (is_open[:-1] | is_open[1:]).tolist()
-    rows = zip(sizes, sides, numbers, is_open, segments.forced.tolist(), strict=True)
-    for (low, high, spread), (left, right), on, one_sided, forced in rows:
-        if forced and (one_sided or low <= 0 <= high):
-            continue
-        (a_from, low_from, high_from), (a_to, low_to, high_to) = left, right
-        if one_sided:
-            found.append(Discontinuity("possible_step", a_from, a_to, None, None, on))
-            continue
-        kind: Kind = limits.rise
-        if low + high < 0:
-            kind = "step"
-            # Reset within the zone, a counter can have come as far as the zone is long.
-            most = a_to - a_from + spread + 1
-            # A host that was restarted or swapped has run for a while: its clock is not at zero.
-            most = max(most, (a_from + low_from) // NEAR_ZERO)
-            read_before, read_after = a_from + high_from, a_to + low_to
-            # The offset also falls where the clock stood still: its reading must have fallen.
-            if read_after <= min(most, read_before) and a_to + high_to >= 0:
-                kind = "reset"
-        found.append(Discontinuity(kind, a_from, a_to, (low, high), None, on))
+    one_sided = is_open[:-1] | is_open[1:]
+    nothing = one_sided | ((low <= 0) & (high >= 0))
+    shown = np.flatnonzero(~(segments.forced & nothing))
+    columns = (before, after, low, high, spread)
+    before, after, low, high, spread = (column[shown] for column in columns)
+    one_sided = one_sided[shown]
+    sides = _intervals(segments, before), _intervals(segments, after)
+    kinds = np.full(len(shown), limits.rise, dtype=object)
+    fell = low < -high
+    kinds[fell] = "step"
+    kinds[_resets(fell, spread, *sides)] = "reset"
+    kinds[one_sided] = "possible_step"
+    sizes: list[tuple[int, int] | None] = list(zip(low.tolist(), high.tolist(), strict=True))
+    for k in np.flatnonzero(one_sided).tolist():
+        sizes[k] = None
+    numbers = given_beside(segments, evidence, before, after)
+    places = (side.a.tolist() for side in sides)
+    return list(map(Discontinuity, kinds.tolist(), *places, sizes, repeat(None), numbers))
+
+
+def _resets(fell: Mask, spread: Values, left: _Intervals, right: _Intervals) -> list[int]:
+    """Which falls of the offset are resets: clock b then read little more than nothing."""
+    # The offset also falls where the clock stood still: its reading must have fallen.
+    read_before, read_after = (
+        a.astype(np.float64) + b for a, b in ((left.a, left.high), (right.a, right.low))
+    )
+    which = np.flatnonzero(fell & (read_after <= read_before + _ROUNDED))
+    # Exact sums of readings and offsets need Python's integers.
+    rows = zip(
+        which.tolist(),
+        spread[which].tolist(),
+        *(column[which].tolist() for column in (*left, *right)),
+        strict=True,
+    )
+    found = []
+    for k, slack, a_from, low_from, high_from, a_to, low_to, high_to in rows:
+        # Reset within the zone, a counter can have come as far as the zone is long.
+        most = a_to - a_from + slack + 1
+        # A host that was restarted or swapped has run for a while: its clock is not at zero.
+        most = max(most, (a_from + low_from) // NEAR_ZERO)
+        if a_to + low_to <= min(most, a_from + high_from) and a_to + high_to >= 0:
+            found.append(k)
     return found
 
 
@@ -138,13 +159,20 @@ def jumps(segments: Segments, limits: Limits) -> Jumps:
     )
 
 
-def _intervals(segments: Segments, which: Values) -> Iterator[tuple[int, int, int]]:
-    """(a, low, high) of some snapshots of the segments; of bounds, what they leave open there."""
+class _Intervals(NamedTuple):
+    """Where snapshots read on clock a, and the lowest and highest offset there, int64 ns."""
+
+    a: Values
+    low: Values
+    high: Values
+
+
+def _intervals(segments: Segments, which: Values) -> _Intervals:
+    """Those of some snapshots of the segments; of bounds, what they leave open there."""
     here, knots = segments.evidence, segments.knots[which]
-    low, high = here.low[which], here.high[which]
     if here.known is not None:
-        low, high = knots[:, 0], knots[:, 2] + 1
-    return zip(here.a[which].tolist(), low.tolist(), high.tolist(), strict=True)
+        return _Intervals(here.a[which], knots[:, 0], knots[:, 2] + 1)
+    return _Intervals(here.a[which], here.low[which], here.high[which])
 
 
 def given_beside(

@@ -81,7 +81,7 @@ class Pair(NamedTuple):
             return np.empty(0, dtype=np.int64)
         places, sides = self.tube.live
         evidence = self.tube.evidence
-        given = evidence.given(places)
+        given = list(evidence.given(places))
         at = np.repeat(np.arange(len(places)), [len(rows) for rows in given])
         rows = np.array([row for rows in given for row in rows], dtype=np.int64)
         is_order = rows >= len(self.snapshots)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from heapq import merge
 from itertools import pairwise
 from operator import attrgetter
 
@@ -242,7 +243,7 @@ class TubePolicy:
                 known.append(self._pairs.pair(one, other))
         found: list[PairDiscontinuity] = []
         for pair in sorted(known, key=lambda pair: (pair.a, pair.b)):
-            found += sorted(_discontinuities_of(pair), key=attrgetter("a_from", "a_to", "kind"))
+            found += _discontinuities_of(pair)
         return found
 
     def inconsistencies(
@@ -287,12 +288,20 @@ def _step(pair: Pair, src: ClockId, before: Reached, after: Reached, bars: Bars)
 
 def _discontinuities_of(pair: Pair) -> Iterator[PairDiscontinuity]:
     """The discontinuities of a pair's tube, and the snapshots that are too far off for any."""
-    yield from map(partial(_far_outlier, pair), pair.far)
+    by_place = attrgetter("a_from", "a_to", "kind")
+    far = sorted(map(partial(_far_outlier, pair), pair.far), key=by_place)
+    return merge(far, _of_tube(pair), key=by_place)
+
+
+def _of_tube(pair: Pair) -> Iterator[PairDiscontinuity]:
     number = pair.snapshots.tolist()
     order = [] if pair.orders is None else pair.orders.orders.numbers.tolist()
     for d in pair.tube.discontinuities:
-        on = tuple([number[i] for i in d.snapshots if i < len(number)])
-        orders = tuple([order[i - len(number)] for i in d.snapshots if i >= len(number)])
+        given, orders = d.snapshots, ()
+        if order:
+            orders = tuple([order[i - len(number)] for i in given if i >= len(number)])
+            given = tuple([i for i in given if i < len(number)])
+        on = tuple(map(number.__getitem__, given))
         size, rate = d.size_ns, d.rate_ppm
         yield PairDiscontinuity(pair.a, pair.b, d.kind, d.a_from, d.a_to, size, rate, on, orders)
 
