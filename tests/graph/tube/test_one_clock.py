@@ -119,6 +119,24 @@ def test_of_two_devices_of_which_one_was_set_back_neither_orders_the_other():
     assert graph.order((10 * S, "com.example.dsp"), (50 * S, "com.example.dsp")) == -1
 
 
+@pytest.mark.parametrize("bars", ["estimated", "guaranteed"])
+@pytest.mark.parametrize("bits", [32, 34, 36])
+@pytest.mark.parametrize("by_s", [3, 5, 20])
+def test_a_counter_whose_wraps_are_counted_along_a_clock_that_was_set_back_orders_nothing(
+    by_s, bits, bars
+):
+    wall = set_back(by_s * S, at := np.arange(0, 200) * S)
+    graph = ClockGraph(domains=[ClockDomain(GPU, valid_bits=bits)])
+    graph.add_snapshot({"BOOTTIME": at, "REALTIME": wall})
+    graph.add_snapshot({GPU: at % 2**bits, "REALTIME": wall})
+    last = np.arange(0, 200) * S + S // 2
+    raw = set_back(by_s * S, last)
+    one, other = np.repeat(np.arange(200), 200), np.tile(np.arange(200), 200)
+    said = graph.order((raw[one], "REALTIME"), (raw[other], "REALTIME"), bars=bars)
+    assert (said * np.sign(last[one] - last[other]) >= 0).all()
+    assert not said[(one == 98) & (other == 98 + by_s)].any()
+
+
 def test_a_clock_that_stood_still_while_the_machine_slept_was_not_set_back():
     graph = ClockGraph()
     boottime = AT + np.where(AT >= 100 * S, 40 * S, 0)

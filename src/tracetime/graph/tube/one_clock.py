@@ -92,6 +92,9 @@ def _other(pair: Pair, clock: ClockId) -> ClockId:
 
 
 def _orders(pairs: Pairs, pair: Pair, reference: ClockId) -> bool:
-    """Whether what was earlier is less on the other clock of a pair."""
+    """Whether what was earlier is less on the other clock of a pair.
+
+    The wraps of a counter may be counted along the very clock that was set back.
+    """
     either = pair.tube.is_either_way or pair.tube.may_have_fallen
-    return not either and not pairs.was_set_back(reference)
+    return not either and pairs.counter(reference) is None and not pairs.was_set_back(reference)
