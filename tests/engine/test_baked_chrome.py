@@ -1,7 +1,5 @@
 """Chrome's JSON as trace_processor reads it, and what is baked of it: the same slices and arrows."""
 
-import random
-
 import pytest
 import trace_engine
 from baked_events import bake_file
@@ -90,38 +88,6 @@ def test_what_is_baked_is_what_the_engine_makes_of_the_source(name, tmp_path):
     assert said(out) == said(source)
     assert trace_engine.stats(out) == {}
     assert made.summary.forced == 0
-
-
-def events_of(seed):
-    """Events of one seed. Slices are called by their number: no two that nest are of one name."""
-    some = random.Random(seed)
-    for number in range(some.choice([10, 30, 80])):
-        phase = some.choice("BEBEXXbensttffC")
-        fields = {"cat": some.choice(["c1", "c2", None]), "tid": some.choice([0, 1, 2])}
-        name = some.choice([None, "a"]) if phase in "Estfe" else f"{number}"
-        if phase == "X":
-            fields["dur"] = some.randrange(40) / 4
-        if phase in "benstf":
-            fields["id"] = some.choice([1, 2, "0x1", "zz"])
-        if phase == "f":
-            fields["bp"] = some.choice(["e", None])
-        if phase in "XBbn":
-            fields |= {"bind_id": some.choice([None, 1, "0x12"]), "flow_out": some.random() < 0.5}
-            fields["flow_in"] = some.random() < 0.5
-        if phase == "C":
-            fields["args"] = {"v": some.choice([1, 2.5, "3.5", "x"])}
-        yield event(phase, some.randrange(400) / 4, name, pid=some.choice([1, 2]), **fields)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_and_so_it_is_of_random_events(seed, tmp_path):
-    source, out = tmp_path / "t.json", tmp_path / "t.pftrace"
-    source.write_text(document(*events_of(seed)))
-    made = bake_file(source, out)
-    lost = [name for name, _ in trace_engine.stats(source) if "overlapping" in name]
-    if not lost and not made.summary.forced and "arrow_back" not in made.summary.left_out_by:
-        assert said(out) == said(source)
-    assert trace_engine.stats(out) == {}
 
 
 def test_flows_of_two_files_of_the_same_ids_stay_apart(tmp_path):

@@ -39,20 +39,20 @@ def assert_sound(path: Path, may: object = ()) -> None:
 
 def written_slices(path: Path) -> Rows:
     """The slices that the engine has of a file."""
-    return Counter(map(_plain, trace_engine.said(path).slices))
+    return Counter(map(plain, trace_engine.said(path).slices))
 
 
 def source_slices(path: Path, policy: PolicyName = "floor") -> Rows:
     """The slices of a source."""
     with tt.open_trace(path) as trace:
         rows = trace.slices(policy).read_all().to_pylist()
-    return Counter(_plain(_slice(row)) for row in rows)
+    return Counter(plain(slice_of(row)) for row in rows)
 
 
 def source_instants(path: Path, policy: PolicyName) -> Rows:
     """Of a source without slices, its events that are no counters; their depth says nothing."""
     return Counter(
-        _plain(_slice(row | {"ts": row["trace_time"], "dur": 0, "depth": 0}))
+        plain(slice_of(row | {"ts": row["trace_time"], "dur": 0, "depth": 0}))
         for row in _placed(path, policy)
         if row["type"] != "counter"
     )
@@ -93,7 +93,8 @@ def _placed(path: Path, policy: PolicyName) -> Iterator[dict[str, Any]]:
     return (row for row in rows if row["trace_time"] is not None)
 
 
-def _slice(row: dict[str, Any]) -> Slice:
+def slice_of(row: dict[str, Any]) -> Slice:
+    """A row of a table of slices."""
     return Slice(*(row[name] for name in Slice._fields[:-1]), _arguments(row["args"]))
 
 
@@ -119,13 +120,17 @@ _INT64 = 1 << 63
 _SEPARATORS = str.maketrans(".[]", "___")
 
 
-def _plain(row: Slice) -> Slice:
+def plain(row: Slice) -> Slice:
     """A slice, where a track that has no name of its own has none, and made-up numbers are none."""
     stands_in = (row.thread_name, row.process_name, "slices", "events")
     name = row.track_name or ""
     has_none = name in stands_in or name.startswith("CPU ")
     tid, pid = _number(row.tid), _number(row.pid)
-    args = tuple(pair for pair in row.args if pair[0] != _PASSED_ON)
+    args = tuple(
+        (key.replace("args.", "debug.", 1) if key.startswith("args.") else key, value)
+        for key, value in row.args
+        if key != _PASSED_ON
+    )
     return row._replace(
         tid=tid or None, pid=pid, track_name=None if has_none else name or None, args=args
     )

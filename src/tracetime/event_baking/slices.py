@@ -88,7 +88,7 @@ def open_inside(slices: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np
     """
     columns = {name: known_of(slices[name].combine_chunks()) for name in _NESTED}
     (ts, _), (dur, _), _, (parent, known), (track, _) = columns.values()
-    dur, holds_open = dur.copy(), np.zeros(len(ts), np.uint8)
+    dur, holds_open = np.where(dur < OPEN, 0, dur), np.zeros(len(ts), np.uint8)
     ended_above: dict[int, int] = {}
     for row in np.flatnonzero(dur == OPEN).tolist():
         above = int(parent[row]) if known[row] and track[parent[row]] == track[row] else _NONE
