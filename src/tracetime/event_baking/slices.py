@@ -19,6 +19,7 @@ from tracetime.slices_table import OPEN
 
 _UNNAMED: Final = "slices"
 _NONE: Final = -1
+_OWNER: Final = ("pid", "process_name", "tid", "thread_name", "track_name")
 _NESTED: Final = ("ts", "dur", "depth", "parent", "track")
 
 
@@ -37,21 +38,18 @@ class SliceTracks:
         if most > len(self._uuids):
             self._uuids = np.append(self._uuids, np.zeros(most - len(self._uuids), np.uint64))
         rows = np.flatnonzero(self._uuids[track] == 0)
-        for row in rows:
-            if not self._uuids[track[row]]:
-                self._uuids[track[row]] = self._make(batch, int(row))
+        rows = rows[np.sort(np.unique(track[rows], return_index=True)[1])]
+        owners = (batch[name].take(arrow_of(rows)).to_pylist() for name in _OWNER)
+        for row, *of, name in zip(rows, *owners, strict=True):
+            self._uuids[track[row]] = self._make(Owner(*of), name)
         return self._uuids
 
-    def _make(self, batch: pa.RecordBatch, row: int) -> int:
-        pid, process, tid, thread, name = (
-            batch[column][row].as_py()
-            for column in ("pid", "process_name", "tid", "thread_name", "track_name")
-        )
-        owner = self._tracks.of(Owner(pid, process, tid, thread))
+    def _make(self, of: Owner, name: str | None) -> int:
+        owner = self._tracks.of(of)
         if owner and name is None and owner not in self._taken:
             self._taken.add(owner)
             return owner
-        return self._tracks.beside(owner, name or thread or process or _UNNAMED)
+        return self._tracks.beside(owner, name or of.thread or of.process or _UNNAMED)
 
 
 def parents_first(slices: pa.Table) -> pa.Table:

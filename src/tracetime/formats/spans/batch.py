@@ -166,12 +166,14 @@ class SpanLists:
 
     def _times(self, given: list[Time]) -> Values:
         """Times as ns; none is 0."""
-        digits = "".join(time for time in given if isinstance(time, str))
+        texts = [time for time in given if isinstance(time, str)]
+        digits = "".join(texts)
         if digits and not (digits.isascii() and digits.isdigit()):
             raise ValueError("a time is no whole number")
+        numbers = [int(time or 0) for time in given] if texts else given
         try:
-            times = np.fromiter((int(time or 0) for time in given), np.int64, len(given))
-        except OverflowError:
+            times = pa.array(numbers, pa.int64()).fill_null(0).to_numpy()
+        except (pa.ArrowInvalid, OverflowError):
             raise ValueError("a time is out of range") from None
         if times.min(initial=0) < 0 or times.max(initial=0) > INT64_MAX // self.unit_ns:
             raise ValueError("a time is out of range")
@@ -197,7 +199,7 @@ def _words(ids: list[str], digits: int) -> Words:
     """
     padded = [one.rjust(digits, "0") for one in ids]
     joined = "".join(padded)
-    found = _hex(joined) if joined.isalnum() and all(len(one) == digits for one in padded) else b""
+    found = _hex(joined) if {*map(len, padded)} <= {digits} else b""
     if len(found) * 2 != len(joined):
         found = b"".join(_word(one, digits) for one in ids)
     words: Words = np.frombuffer(found, ">u8").astype(np.uint64)
@@ -212,7 +214,7 @@ def _word(one: str, digits: int) -> bytes:
             if len(found) * 2 == digits:
                 return found
     padded = one.rjust(digits, "0")
-    found = _hex(padded) if padded.isalnum() and len(padded) == digits else b""
+    found = _hex(padded) if len(padded) == digits else b""
     if len(found) * 2 == digits:
         return found
     return blake2b(one.encode(), digest_size=digits // 2).digest()

@@ -26,6 +26,8 @@ from tracetime.text import printable
 
 _US: Final = 1_000
 _AT_ONCE: Final = 1 << 14
+_KIND_NUMBERS: Final[Mapping[object, int]] = {kind: number for number, kind in enumerate(KINDS)}
+_UNNAMED: Final = ("", b"")
 _TRUE: Final = (True, "true", "True")
 
 
@@ -128,15 +130,26 @@ def _decode(
             key: resources.number(_attributes(process))
             for key, process in (trace.processes or {}).items()
         }
-        spans = trace.spans or ()
+        spans = trace.spans or []
         for start in range(0, len(spans), _AT_ONCE):
-            for span in spans[start : start + _AT_ONCE]:
-                number = numbers.get(span.processID or "")
-                if number is None:
-                    process = msgspec.json.encode(span.process)
-                    number = resources.number_of(process, _attributes_of)
-                _add(lists, span, offset, number, wanted)
+            some = spans[start : start + _AT_ONCE]
+            found: list[int] = []
+            try:
+                found.extend(_resource(span, numbers, resources) for span in some)
+            finally:
+                # Of a host too many, the spans before it stay.
+                lists.offset += [offset] * len(found)
+                lists.resource += found
+                _add(lists, some[: len(found)], wanted)
             yield
+
+
+def _resource(span: _Span, numbers: Mapping[str, int], resources: Resources) -> int:
+    """The number of a span's process: by its id, of the file's numbers, or its own."""
+    number = numbers.get(span.processID or "")
+    if number is None:
+        number = resources.number_of(msgspec.json.encode(span.process), _attributes_of)
+    return number
 
 
 def _attributes_of(text: bytes) -> dict[str, object]:
@@ -155,32 +168,42 @@ def _plain(tags: list[_Tag] | None, fields: _Fields | None = None) -> dict[str, 
     return plain | {key.replace("@", "."): value for key, value in (fields or {}).items()}
 
 
-def _add(lists: SpanLists, span: _Span, offset: int, resource: int, wanted: Wanted) -> None:
-    """Add a span to the lists of a batch."""
-    tags = _plain(span.tags, span.tag)
-    row, begin = len(lists), span.startTime or 0
-    parent, follows = _parent(span)
-    kind = tags.get("span.kind")
-    lists.offset.append(offset)
-    lists.resource.append(resource)
-    lists.trace.append(span.traceID or "")
-    lists.id.append(span.spanID)
-    lists.parent.append(parent)
-    lists.begin.append(begin)
-    lists.end.append(begin + (span.duration or 0))
-    lists.kind.append(KINDS.index(kind) if kind in KINDS else 0)
-    lists.marks.append(_marks(tags, follows))
+def _add(lists: SpanLists, spans: list[_Span], wanted: Wanted) -> None:
+    """Add spans to the lists of a batch; their logs are dropped once they are taken."""
+    first = len(lists)
+    tags = [_plain(span.tags, span.tag) for span in spans]
+    parents = [_parent(span) for span in spans]
+    lists.trace += [span.traceID or "" for span in spans]
+    lists.id += [span.spanID for span in spans]
+    lists.parent += [parent for parent, _ in parents]
+    lists.begin += [span.startTime for span in spans]
+    lists.end += [(span.startTime or 0) + (span.duration or 0) for span in spans]
+    lists.kind += [_KIND_NUMBERS.get(of.get("span.kind"), 0) for of in tags]
+    lists.marks += [_marks(of, follows) for of, (_, follows) in zip(tags, parents, strict=True)]
     if wanted >= Wanted.NAMES:
-        lists.name.append(span.operationName or "")
+        lists.name += [span.operationName or "" for span in spans]
     if wanted == Wanted.NAMES_AND_ARGS:
-        lists.args.append(_args(span, parent, tags))
-    for log in span.logs or ():
-        lists.event_span.append(row)
-        lists.event_time.append(log.timestamp)
-        if wanted == Wanted.NAMES_AND_ARGS:
-            fields = _plain(log.fields)
-            lists.event_name.append(str(fields.get("event") or fields.get("message") or ""))
-            lists.event_args.append(encoded(fields))
+        lists.args += [
+            _args(span, parent, of)
+            for span, (parent, _), of in zip(spans, parents, tags, strict=True)
+        ]
+    for row, span in enumerate(spans, first):
+        if logs := span.logs:
+            lists.event_span += [row] * len(logs)
+            lists.event_time += [log.timestamp for log in logs]
+            if wanted == Wanted.NAMES_AND_ARGS:
+                named = [_named(log) for log in logs]
+                lists.event_name += [name for name, _ in named]
+                lists.event_args += [args for _, args in named]
+            span.logs = None
+
+
+def _named(log: _Log) -> tuple[str, bytes]:
+    """The name of a log, and its fields."""
+    if not log.fields:
+        return _UNNAMED
+    fields = _plain(log.fields)
+    return str(fields.get("event") or fields.get("message") or ""), encoded(fields)
 
 
 def _parent(span: _Span) -> tuple[str, bool]:

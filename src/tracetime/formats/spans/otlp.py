@@ -123,7 +123,7 @@ def _resource(raw: bytes) -> dict[str, object]:
 
 
 def _add(lists: SpanLists, spans: list[Any], offset: int, resource: int, wanted: Wanted) -> None:
-    """Add spans of one resource to the lists of a batch."""
+    """Add spans of one resource to the lists of a batch; events are dropped once they are taken."""
     first = len(lists)
     kinds = [_KIND_NUMBERS.get(span.kind, 0) for span in spans]
     lists.offset += [offset] * len(spans)
@@ -140,12 +140,13 @@ def _add(lists: SpanLists, spans: list[Any], offset: int, resource: int, wanted:
     if wanted == Wanted.NAMES_AND_ARGS:
         lists.args += [_args(span) for span in spans]
     for row, span in enumerate(spans, first):
-        for event in span.events or ():
-            lists.event_span.append(row)
-            lists.event_time.append(event.time_unix_nano)
+        if events := span.events:
+            lists.event_span += [row] * len(events)
+            lists.event_time += [event.time_unix_nano for event in events]
             if wanted == Wanted.NAMES_AND_ARGS:
-                lists.event_name.append(event.name or "")
-                lists.event_args.append(encoded(_attributes(event.attributes)))
+                lists.event_name += [event.name or "" for event in events]
+                lists.event_args += [encoded(_attributes(event.attributes)) for event in events]
+            span.events = None
 
 
 def _marks(span: Any, kind: int) -> int:

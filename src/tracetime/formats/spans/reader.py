@@ -95,9 +95,9 @@ class SpansTrace(SpanTrace):
         resources = self._new_resources()
         wanted = Wanted.NAMES_AND_ARGS if names else Wanted.NOTHING
         for spans in self._batches(resources, wanted):
-            columns, named = rows_of(spans, resources, names)
-            cut_off, early = self._lacking(spans, columns)
-            yield Records(columns, named, spans.position, cut_off, early)
+            for columns, named in rows_of(spans, resources, names):
+                cut_off, early = self._lacking(spans, columns)
+                yield Records(columns, named, spans.position, cut_off, early)
 
     def _lacking(self, spans: Spans, columns: Columns) -> tuple[Values | None, Values | None]:
         """What the file lacks of the time of each row; see `Records`."""
