@@ -191,6 +191,8 @@ def is_allowed(name, place, put):
     if (name, within) in (
         ("convert", "kinds.[].statuses"),
         ("convert", "columns.[].statuses"),
+        ("bake", "left_out_by"),
+        ("merge", "written.files.[].left_out_by"),
     ):
         return put is KeyError
     return put is KeyError and pattern(place) in ABSENT.get(name, ())

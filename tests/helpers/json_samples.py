@@ -198,14 +198,15 @@ def _of_conversions(printed: Printed) -> None:
             )
         ),
     )
-    for more in ((), ("--policy", "tube")):
+    # By floor nothing is converted from ticks of a known length.
+    for more, refused in (((), 2), (("--policy", "tube"), 0)):
         for instant in (900, 1104, 99_999):
             printed("at", path, instant, "--from", "MONOTONIC", "--to", "REALTIME", *more)
         printed("at", path, 2000, "--from", "BOOTTIME", "--to", "BOOTTIME", *more)
         printed("at", path, 10**18, "--from", "REALTIME", *more)
         printed("at", path, 2, "--from", "64", "--sequence", 7, *more)
-        printed("at", ticks, 10**9 + 70, "--from", "TSC", *more)
-        printed("at", ticks, 1, "--from", "TSC", *more)
+        printed("at", ticks, 10**9 + 70, "--from", "TSC", *more, code=refused)
+        printed("at", ticks, 1, "--from", "TSC", *more, code=refused)
         printed("at", frames, start + 2 * 10**9, "--from", GPU, *more)
         printed("at", frames, start + 2 * 10**9, "--to", GPU, *more)
 
@@ -286,10 +287,15 @@ def _of_shared_pids(printed: Printed) -> None:
     for path in paths:
         named = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": path.stem}}
         mark = {"ph": "i", "name": "mark", "ts": 1_600, "pid": 1, "tid": 1}
-        path.write_text(json.dumps([named, mark]))
+        # An arrow that begins twice is left out once.
+        flow = mark | {"ph": "s", "id": 1}
+        path.write_text(json.dumps([named, mark, flow, flow]))
     tie = "one.json:org.chromium.trace=two.json:org.chromium.trace+1s+-1us"
     in_vain = "--match", "send=nothing recv=nobody key=id"
     printed("merge", *paths, "--sync", tie, "--same", "one.json,two.json", *in_vain)
+    out = printed.folder / "shared.pftrace"
+    printed("merge", *paths, "--sync", tie, "--same", "one.json,two.json", "-o", out)
+    printed("bake", paths[0], "-o", out)
     here, there = suspended_machines.Machine(0), sleeper(8_000_000)
     slept = [printed.folder / "asks.pftrace", printed.folder / "slept.pftrace"]
     slept[0].write_bytes(file_of(here, [(there, range(1, 60, 10)), (there, range(61, 120, 10))]))
