@@ -1,6 +1,7 @@
 """What the doctor costs: readings of the file, and work that grows with what there is."""
 
 import gc
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -8,16 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tracetime as tt
+from benchmarks import small_files
 from fuzz import costly
 from tracetime._kernels.perfetto.importer import Importer
 from tracetime.analysis.snapshots import Written
 from tracetime.analysis.survey import Survey
 from tracetime.analysis.windows import Between, Counts
+from tracetime.clocks.ids import ClockId
 from tracetime.doctor.finding import Finding
 from tracetime.doctor.machine_ties import tied_machines
 from tracetime.doctor.placement import _beyond
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.graph.contents import Contents
+from tracetime.graph.tube.tube import Tube
 from tracetime.reporting.facts import gather
 
 
@@ -204,3 +208,30 @@ def test_events_that_show_no_tick_are_not_kept(written):
         ]
         with tt.open_trace(written(parts)) as trace:
             assert bool(trace.clocks._parts.state.events) == kept
+
+
+def test_clocks_with_one_snapshot_have_no_tube(tmp_path, monkeypatch):
+    """Nothing shows that they jumped, whatever a journal declares of them."""
+    built = []
+    build = Tube.build
+    monkeypatch.setattr(Tube, "build", lambda *a, **k: built.append(a) or build(*a, **k))
+    file = tmp_path / "t.export"
+    file.write_bytes(small_files.boots(30))
+    with tt.open_trace(file) as trace:
+        assert len(trace.clocks.clocks()) == 30
+        tt.diagnose(trace)
+    assert not built
+
+
+def test_each_pass_over_a_table_parses_a_clock_s_name_once(tmp_path, monkeypatch):
+    """Two passes, and two looks at what names there are."""
+    n, parsed = 40, []
+    parse = ClockId.parse
+    monkeypatch.setattr(ClockId, "parse", lambda text: parsed.append(text) or parse(text))
+    file = tmp_path / "t.csv"
+    rows = "".join(f"{k},com.example.c{k},e\n{k},none{k},e\n" for k in range(n))
+    file.write_text("timestamp,clock,name\n" + rows)
+    with tt.open_trace(file) as trace:
+        assert len(list(trace.events())) > 0
+    names = [text for text in parsed if isinstance(text, str) and text[:4] in ("com.", "none")]
+    assert max(Counter(names).values()) <= 4

@@ -330,7 +330,7 @@ def _integer(value: Any, name: str) -> int:
 def _value(value: Any) -> int | npt.NDArray[np.int64]:
     if type(value) is int:
         return _integer(value, "value")
-    if isinstance(value, SupportsIndex) and not isinstance(value, np.ndarray):
+    if not isinstance(value, np.ndarray) and isinstance(value, SupportsIndex):
         return _integer(value, "value")
     if isinstance(value, (str, bytes)) or not (
         hasattr(value, "__array__") or isinstance(value, (list, tuple))

@@ -27,10 +27,14 @@ def eventful(parts: GraphParts) -> list[tuple[ClockId, ClockId]]:
         lists = contents.lists()
         ones, others = lists.compared()
         nodes = contents.nodes()
-        steady = shared_snapshots.steady(parts.state.engine, nodes[ones], nodes[others])
+        between = (parts.state.engine, nodes[ones], nodes[others])
+        steady, (n, *_) = shared_snapshots.steady(*between), shared_snapshots.extents(*between).T
         ordered = parts.state.orders.pairs()
+    measured = np.array([parts.state.measured.has(clock) for clock in lists.clocks], dtype=bool)
     plain = np.array([_is_plain(parts.state, clock) for clock in lists.clocks], dtype=bool)
-    may_be = ~(steady.astype(bool) & plain[ones] & plain[others])
+    # One snapshot shows no change, whatever was declared of its clocks.
+    calm = (n <= 1) | (steady.astype(bool) & plain[ones] & plain[others])
+    may_be = ~calm | measured[ones] | measured[others]
     pairs = zip(ones[may_be].tolist(), others[may_be].tolist(), strict=True)
     found = [(lists.clocks[one], lists.clocks[other]) for one, other in pairs]
     known = {frozenset(pair) for pair in found}
@@ -38,12 +42,8 @@ def eventful(parts: GraphParts) -> list[tuple[ClockId, ClockId]]:
 
 
 def _is_plain(state: GraphState, clock: ClockId) -> bool:
-    """Whether a clock counts ns, and only the readings of snapshots are known of it."""
-    return (
-        clock not in state.domains
-        and ClockDomain.rate_of_kind(clock) is not None
-        and not state.measured.has(clock)
-    )
+    """Whether a clock counts ns, as nothing else is declared of it."""
+    return clock not in state.domains and ClockDomain.rate_of_kind(clock) is not None
 
 
 def inconsistencies(parts: GraphParts) -> tuple[list[Inconsistency], bool]:

@@ -156,11 +156,11 @@ def _clock(column: str, text: str, known: bool) -> ClockId:
     if not text:
         # CSV does not tell it from null.
         return ClockId(0)
-    if not known and not is_clock(text):
-        return unknown_clock(text)
     try:
         clock = ClockId.parse(text)
     except UsageError as error:
+        if not known:
+            return unknown_clock(text)
         raise TraceError(f"column {column!r} has {printable(text, 60)!r}: {error}") from error
     if clock.machine or clock.file:
         raise TraceError(
