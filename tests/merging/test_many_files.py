@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from merge_worlds import trace_of
 
 import tracetime as tt
-from tracetime.merging import boots
+from tracetime.merging import boots, collectives
 from tracetime.merging.joined import JoinedTraces
 
 S = 10**9
@@ -111,3 +112,30 @@ def test_boots_are_those_that_all_pairs_give(tmp_path_factory, facts):
     else:
         with JoinedTraces(paths) as joined:
             assert sorted(joined.boots.groups) == sorted(map(sorted, groups))
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=12), st.integers(1, 12))
+def test_files_with_collectives_of_a_kind_are_compared_with_the_first_that_have_it(kinds, hubs):
+    """Pairs grow with the files, and what all pairs would tie is tied."""
+    none = np.zeros(0, np.int64)
+    found = [collectives._Collectives(none, none, [(str(key),) for key in keys]) for keys in kinds]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(collectives, "_MOST_HUBS", hubs)
+        pairs = collectives._pairs(found)
+    every = [
+        pair for pair in combinations(range(len(kinds)), 2) if {*kinds[pair[0]]} & {*kinds[pair[1]]}
+    ]
+    assert len(pairs) <= hubs * sum(len({*keys}) for keys in kinds)
+    assert {*pairs} <= {*every}
+    assert groups(len(kinds), pairs) == groups(len(kinds), every)
+    if hubs >= len(kinds):
+        assert pairs == every
+
+
+def groups(files, pairs):
+    """The least number of the files that pairs lead to from each."""
+    least = list(range(files))
+    for _ in least:
+        for one, other in pairs:
+            least[one] = least[other] = min(least[one], least[other])
+    return least

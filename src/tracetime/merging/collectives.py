@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -70,18 +69,12 @@ PYTORCH: Final = TogetherRule(None, _KINETO)
 """Looked for without an option."""
 
 
-class Together(NamedTuple):
-    """What was found of the collectives of a rule.
+_MOST_HUBS: Final = 16
+"""Of the files that have a key, so many are compared with all others: pairs grow with the files.
 
-    Attributes:
-        ties: between files.
-        counts: by number of a file, how many it has.
-        shared: by two files, how many the one with fewer has whose key is in both.
-    """
-
-    ties: list[Tie]
-    counts: list[int]
-    shared: dict[tuple[int, int], int]
+The orders of a pair that is not compared follow from those over these, but for the time that a
+collective itself takes.
+"""
 
 
 class _Collectives(NamedTuple):
@@ -90,6 +83,23 @@ class _Collectives(NamedTuple):
     starts: Values
     ends: Values
     keys: list[tuple[str | None, ...]]
+
+
+class Together(NamedTuple):
+    """What was found of the collectives of a rule.
+
+    Attributes:
+        ties: between files.
+        found: by number of a file, its collectives.
+    """
+
+    ties: list[Tie]
+    found: list[_Collectives]
+
+    @property
+    def counts(self) -> list[int]:
+        """By number of a file, how many collectives it has."""
+        return [len(side.starts) for side in self.found]
 
 
 _NO_COLLECTIVES: Final = _Collectives(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), [])
@@ -105,15 +115,12 @@ def add_collectives(
         TraceError: a file is damaged.
     """
     ties: list[Tie] = []
-    shared: dict[tuple[int, int], int] = {}
     found = [_collectives(file, rule) for file in files]
-    having = [number for number, side in enumerate(found) if len(side.starts)]
-    for one, other in combinations(having, 2):
+    for one, other in _pairs(found):
         clocks = [boots.clock(n, files[n].home) for n in (one, other)]
         if clocks[0] == clocks[1]:
             continue
         here, there = _of_both(found[one], found[other])
-        shared[one, other] = min(len(here.starts), len(there.starts))
         ours, theirs = _same(here, there, rule)
         if not len(ours):
             continue
@@ -129,7 +136,23 @@ def add_collectives(
         orders = range(first, graph._parts.state.version[1])
         said = f"{count(n, 'collective')} {what}"
         ties.append(Tie(one, other, "together", n, said, orders))
-    return Together(ties, [len(side.starts) for side in found], shared)
+    return Together(ties, found)
+
+
+def _pairs(found: Sequence[_Collectives]) -> list[tuple[int, int]]:
+    """The numbers of files to compare: both have a key, one of them among its first files."""
+    having: dict[tuple[str | None, ...], list[int]] = {}
+    for number, side in enumerate(found):
+        for key in set(side.keys):
+            having.setdefault(key, []).append(number)
+    return sorted(
+        {
+            (one, other)
+            for numbers in having.values()
+            for place, one in enumerate(numbers[:_MOST_HUBS], 1)
+            for other in numbers[place:]
+        }
+    )
 
 
 def why_not_together(
@@ -138,7 +161,8 @@ def why_not_together(
     """Why the collectives of a rule do not tie two files, in words."""
     what = f"slices {printable(rule.name)}" if rule.name else "kernels of PyTorch that name one"
     counts = [found.counts[file.number] for file in (one, other)]
-    shared = found.shared.get((one.number, other.number), 0)
+    both = _of_both(found.found[one.number], found.found[other.number])
+    shared = min(len(side.starts) for side in both)
     said = ", ".join(
         f"{n} in {printable(file.name)}" for n, file in zip(counts, (one, other), strict=True)
     )
