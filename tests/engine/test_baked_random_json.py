@@ -4,65 +4,16 @@ Its own reading of the source is the measure where it drops nothing; ours where 
 which newer ones put on a track of their own.
 """
 
-from collections import Counter
 from random import Random
 
 import pytest
 import trace_engine
+from baked_json import check, check_with_source
 from json_slicing import document, event
-from judged import assert_same, source_slices, written_slices
-from judged_arrows import is_back, wanted, without_made_up, written_arrows
 from platforms import WITH_ENGINE
 from random_chrome_json import chrome_json
 
-import tracetime as tt
-
 pytestmark = WITH_ENGINE
-
-REASONS = {
-    "flow_outside_slices": "flow_no_enclosing_slice",
-    "flow_begun_before": "flow_duplicate_id",
-    "flow_without_id": "flow_invalid_id",
-    "flow_without_direction": "flow_without_direction",
-}
-"""What the engine calls what is left out; it counts no end of a flow that has not begun."""
-
-
-def check(path, out, policy):
-    """Compare an output with its source. Return what is to be in it, and the summary."""
-    with tt.open_trace(path) as trace:
-        summary = tt.bake(trace, out, policy=policy)
-    made, due = trace_engine.said(out), wanted(path, policy)
-    assert made.refusal == ""
-    assert Counter(made.stats) <= Counter(trace_engine.said(path).stats)
-    same(due.slices, written_slices(out))
-    assert summary.forced + summary.kept_in_order == due.moved
-    arrows = written_arrows(made)
-    lost = due.arrows - arrows
-    same(due.arrows - lost, arrows)
-    assert sum(lost.values()) == summary.left_out_by.get("arrow_back", 0)
-    assert all(map(is_back, lost))
-    return due, summary
-
-
-def check_with_source(path, out, due, summary):
-    """Compare an output with what the engine makes of its source; whether it drops nothing there."""
-    source, made = trace_engine.said(path), trace_engine.said(out)
-    stats = {name: count for (name, _), count in source.stats.items()}
-    same(Counter(source.counters), Counter(made.counters))
-    named = {row for row in made.threads if row[1] or row[3]}
-    assert {row[1::2] for row in named} <= {row[1::2] for row in source.threads}
-    if "slice_drop_overlapping_complete_event" in stats:
-        return False
-    same(written_slices(path), source_slices(path))
-    same(written_arrows(source), due.said)
-    for reason, name in REASONS.items():
-        assert summary.left_out_by.get(reason, 0) == stats.get(name, 0)
-    return True
-
-
-def same(wanted, found):
-    assert_same(without_made_up(wanted), without_made_up(found))
 
 
 @pytest.mark.parametrize("first", range(0, 60, 15))

@@ -99,19 +99,26 @@ def slice_of(row: dict[str, Any]) -> Slice:
 
 
 def _arguments(text: str | None) -> Args:
-    return tuple(sorted(_leaves("debug", json.loads(text) if text else {})))
+    read = json.loads(text, object_pairs_hook=_Pairs) if text else _Pairs()
+    return tuple(sorted(_leaves("debug", read)))
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object: what begins and what ends a slice may each give it a key."""
 
 
 def _leaves(key: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The keys that the engine gives to what lies in objects and arrays."""
-    if isinstance(value, dict):
-        for name, inside in value.items():
+    if isinstance(value, _Pairs):
+        for name, inside in value:
             yield from _leaves(f"{key}.{name.translate(_SEPARATORS)}", inside)
     elif isinstance(value, list):
         for place, inside in enumerate(value):
             yield from _leaves(f"{key}[{place}]", inside)
     elif isinstance(value, str):
         yield key, value.partition("\0")[0]
+    elif isinstance(value, int) and _INT64 <= value < 2 * _INT64 and key.count(".") > 1:
+        yield key, float(value - 2 * _INT64)  # It shows so what is in an object.
     elif value is not None and (isinstance(value, float) or -_INT64 <= value < _INT64):
         yield key, value
 

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from baked_events import packets_of
 from judged import Rows, plain, slice_of
 from trace_engine import Flow, Said
 
@@ -115,6 +116,20 @@ def _may_end(outer: Row, inner: Row) -> bool:
 def written_arrows(said: Said) -> Rows:
     """The arrows that the engine has."""
     return Counter(one._replace(begin=plain(one.begin), end=plain(one.end)) for one in said.flows)
+
+
+def flow_ids(path: Path) -> tuple[Rows, Rows]:
+    """The ids of flows that events of a file begin, and those that they end, as often as they do."""
+    begun: Rows = Counter()
+    ended: Rows = Counter()
+    for packet in packets_of(path.read_bytes()):
+        event = packet.track_event
+        begun.update(event.flow_ids)
+        ended.update(event.terminating_flow_ids)
+        if event.legacy_event.unscoped_id:
+            ids = {ord("s"): begun, ord("t"): ended}[event.legacy_event.phase]
+            ids[event.legacy_event.unscoped_id] += 1
+    return begun, ended
 
 
 def is_back(arrow: Flow) -> bool:
