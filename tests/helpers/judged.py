@@ -99,18 +99,13 @@ def slice_of(row: dict[str, Any]) -> Slice:
 
 
 def _arguments(text: str | None) -> Args:
-    read = json.loads(text, object_pairs_hook=_Pairs) if text else _Pairs()
-    return tuple(sorted(_leaves("debug", read)))
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """An object: what begins and what ends a slice may each give it a key."""
+    return tuple(sorted(_leaves("debug", json.loads(text) if text else {})))
 
 
 def _leaves(key: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The keys that the engine gives to what lies in objects and arrays."""
-    if isinstance(value, _Pairs):
-        for name, inside in value:
+    if isinstance(value, dict):
+        for name, inside in value.items():
             yield from _leaves(f"{key}.{name.translate(_SEPARATORS)}", inside)
     elif isinstance(value, list):
         for place, inside in enumerate(value):
