@@ -376,9 +376,9 @@ def test_live_orders_are_those_whose_absence_widens_a_bar(tmp_path):
 
 
 def test_many_pairs_of_files_that_differ_for_one_reason_are_counted(tmp_path, tracetime):
-    paths = [trace_of(tmp_path / f"{n}.pftrace", kernel=f"6.{n}") for n in range(5)]
+    paths = [trace_of(tmp_path / f"{n}.pftrace", kernel=f"6.{n}") for n in range(9)]
     _, out, _ = tracetime("merge", *paths, "--same", "0.pftrace,1.pftrace")
     assert "0.pftrace and 1.pftrace: one boot" in out
-    assert "9 pairs of files: different machines or boots: kernel" in out
+    assert "7 pairs of files: different machines or boots: kernel" in out
     _, out, _ = tracetime("merge", *paths[:4])
-    assert "2.pftrace and 3.pftrace: different machines or boots: kernel" in " ".join(out.split())
+    assert "0.pftrace and 3.pftrace: different machines or boots: kernel" in " ".join(out.split())

@@ -29,7 +29,7 @@ _PROCESSES: Final = 2
 """More would wait for the one that writes."""
 
 _MOST_PAIRS: Final = 6
-"""So many pairs of files, those of four, are named with one reason; --json names all."""
+"""So many pairs of files are named with one reason; --json names all."""
 
 _MOST_PIDS: Final = 4
 """So many pids are named."""
