@@ -134,7 +134,7 @@ def command(  # noqa: PLR0913  a parameter for each option
         group by trace"
       tracetime sql trace.pftrace
     """
-    from tracetime.fleet.memory import limited_memory
+    from tracetime.memory import limited_memory
     from tracetime.sql.session import Session
     from tracetime.sql.view import View
 

@@ -17,7 +17,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
 from tracetime.errors import ConversionError, UsageError
-from tracetime.graph import adding_orders, comparison, conversion, ordering
+from tracetime.graph import adding_orders, comparison, conversion
 from tracetime.graph.adding import add_snapshot
 from tracetime.graph.arguments import (
     ClockTimes,
@@ -414,6 +414,9 @@ class ClockGraph(GraphFacts):
             UsageError, ConversionError: as `convert` with the tube; arrays of different lengths,
                 a side that is not a pair, or no such bars.
         """
+        # It loads the tube, which the floor policy does not need.
+        from tracetime.graph import ordering
+
         return ordering.order(self._parts, one, other, bars)
 
     def discontinuities(self) -> list[PairDiscontinuity]:
