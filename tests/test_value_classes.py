@@ -36,6 +36,7 @@ CHANGING = {
 }
 # Not compared by value: they hold arrays, or their identity counts.
 ALONE = {
+    "Arrows",
     "Closed",
     "Cores",
     "Curves",

@@ -26,11 +26,12 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot read the key {name!r}: {reason}") from error
+    facts = os.fstat(number)
+    if not stat.S_ISREG(facts.st_mode):
+        os.close(number)
+        raise UsageError(f"the key {name!r} is not a file")
     with os.fdopen(number, "rb", buffering=0) as file:
         protect(file)
-        facts = os.fstat(number)
-        if not stat.S_ISREG(facts.st_mode):
-            raise UsageError(f"the key {name!r} is not a file")
         if facts.st_mode & 0o077:
             raise UsageError(f"others may use the key {name!r}: chmod 600 it, and make a new one")
         key = (file.read(LONGEST + 2) or b"").rstrip()
