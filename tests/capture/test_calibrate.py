@@ -61,7 +61,7 @@ def test_json_is_that_of_the_interface():
     alone = FakeDevice(time, FakeClock("dev.tracetime.vulkan.alone"), [])
     made = [
         FakeSource(time, [FakeClock("MONOTONIC_RAW"), mono]),
-        FakeDevice(time, gpu, [mono], DeviceFaults(back_at=30, back_ticks=999_999)),
+        FakeDevice(time, gpu, [mono], DeviceFaults(back_at=3, back_ticks=999_999)),
         lost,
     ]
     result = tt.calibrate(n=5, seconds=0, sources=made)
