@@ -22,7 +22,7 @@ from random_traces import nasty_trace
 from reading import opened
 
 import tracetime as tt
-from tracetime import ConversionError, TraceError
+from tracetime import ConversionError, TraceError, UsageError
 from tracetime.analysis.advice import READ_LATER
 from tracetime.baking import bake
 from tracetime.convert import convert
@@ -92,6 +92,17 @@ def test_events_of_another_machine_before_its_first_snapshot_are_placed():
     floor, tube = (next(r for r in those if r["kind"] == "android_log") for those in rows)
     assert floor["trace_time"] is None
     assert tube["status"] == "resolved" and tube["earliest"] <= 110 * S <= tube["latest"]
+
+
+def test_an_event_in_trace_time_needs_no_other_clock():
+    """Perfetto drops it with its packet, whose clock is in no snapshot."""
+    alone = [snapshot({BOOTTIME: at * S}) for at in (100, 105)]
+    bundle = ftrace([110 * S], clock=pb.FTRACE_CLOCK_UNSPECIFIED)
+    with opened(trace(*alone, packet(104 * S, clock=11, seq=1, ftrace_events=bundle))) as made:
+        rows = [made.read_all(policy).to_pylist() for policy in ("floor", "tube")]
+    floor, tube = (next(r for r in those if r["clock"] == BOOTTIME) for those in rows)
+    assert (floor["status"], floor["trace_time"]) == ("unknown_source_clock", None)
+    assert (tube["status"], tube["trace_time"], tube["earliest"]) == ("resolved", 110 * S, 110 * S)
 
 
 def test_an_incremental_clock_has_no_reading_before_its_first_snapshot():
@@ -200,5 +211,6 @@ def test_on_any_trace_the_tube_places_all_that_a_snapshot_of_the_file_reaches(se
             unread = np.isin(rows["status"], UNREAD) & (rows["clock"] != 0)
             for clock, _ in by_clock(rows, np.flatnonzero(unread), machine_indexes(made.machines)):
                 if clock not in incremental:
-                    with pytest.raises(ConversionError):
+                    # A packet of no sequence may use the clock of one, which is none.
+                    with pytest.raises((ConversionError, UsageError)):
                         made.clocks.path(clock, made.trace_clock, policy="tube")

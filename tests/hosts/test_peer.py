@@ -106,6 +106,9 @@ def test_a_peer_that_is_lost_and_starts_again_is_another_machine(server, tmp_pat
         wait_for(lambda: NO_REPLY in [problem.message for problem in rec.problems])
         again = Server(server.address)
         wait_for(lambda: len(peer.machines) > 1)
+        # The machine is there before the exchange that it is for.
+        before = peer.exchanges
+        wait_for(lambda: peer.exchanges > before)
         at_ns = boottime_ns()
     again.close()
     assert peer.machines == [1, 2]

@@ -114,6 +114,7 @@ def test_a_chronyc_that_hangs(monkeypatch):
         chronyd.ask(time.monotonic_ns)
     # A recording is held up by that once a minute, not all the time.
     assert chronyd.retry_ns == 60 * 10**9
+    monkeypatch.undo()
     chronyd._command = program("print('gone'); exit(1)")
     with pytest.raises(NoBoundError, match="gone"):
         chronyd.ask(time.monotonic_ns)

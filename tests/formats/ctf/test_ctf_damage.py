@@ -52,6 +52,22 @@ def test_ctf_2_is_told(tmp_path):
         open_trace(tmp_path / "metadata")
 
 
+@pytest.mark.parametrize(
+    ("cycles", "freq"), [(1 << 63, 10**9), ((1 << 64) - 1, 10**9), (1 << 62, 1000), (1 << 62, 1)]
+)
+def test_an_event_at_no_time_of_int64_is_damage(tmp_path, cycles, freq):
+    """babeltrace2 looks at the times of packets, where they have any."""
+    packets = [Packet([Event(5), Event(cycles)]), Packet([Event(6)])]
+    Trace({"c": packets}, Clock(freq=freq, offset_s=0)).write(tmp_path)
+    edited(tmp_path, ("stamp timestamp_begin; stamp timestamp_end", "u64 _begin; u64 _end"))
+    said = f"stream {tmp_path / 'c'} has an event at {cycles} cycles of its clock; get a whole copy"
+    with pytest.raises(TraceError, match=said):
+        timestamps(tmp_path, partial=False)
+    read, truncated = timestamps(tmp_path)
+    assert read == [5 * 10**9 // freq]
+    assert str(truncated).startswith(said)
+
+
 def test_a_stream_that_is_cut_off_keeps_its_whole_packets(tmp_path):
     stream = THREE.write(tmp_path) / "c"
     whole = stream.read_bytes()

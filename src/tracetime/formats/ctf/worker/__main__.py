@@ -74,6 +74,13 @@ class Batch:
         self.classes: dict[str | None, int] = {}
         self.procnames: dict[str, int] = {}
 
+    def drop_half_a_row(self) -> None:
+        """Drop what was appended of an event that could not be read to its end."""
+        n = len(self.traces)
+        for column in vars(self).values():
+            if isinstance(column, array | list):
+                del column[n:]
+
     def frame(self, position: int) -> list[bytes]:
         """The frame of this batch. position: bytes of packets read so far."""
         columns = {
@@ -197,6 +204,7 @@ class Reader:
 
     def damaged(self, error: Exception) -> None:
         """Keep what is wrong, of which trace; the first such error counts."""
+        self.batch.drop_half_a_row()
         if self.damage is None:
             self.damage = {"error": _said(error), "folder": self.folder}
 
@@ -248,27 +256,26 @@ class Reader:
         _write(_line({"dropped": [*dropped, is_known, self.n_events]}))
 
     def _timestamp(self, message: Any) -> int:
-        """ns of the stream's clock since its zero, rounded down; exact at 1 GHz.
-
-        They fit in int64: babeltrace2 ends where its own, less exact ns do not.
-        """
+        """ns of the stream's clock since its zero, rounded down; exact at 1 GHz."""
         if not self._has_clock:
             raise DamagedError(f"stream {self._stream} has no clock: its events have no time")
         cycles = message.default_clock_snapshot.value
-        if self._frequency == SECOND_NS:
-            return int(cycles)
-        return int(cycles * SECOND_NS // self._frequency)
+        at_ns = int(cycles * SECOND_NS // self._frequency)
+        if at_ns >= 1 << 63:
+            raise DamagedError(f"stream {self._stream} has an event at {cycles} cycles of its clock")
+        return at_ns
 
     def _add_event(self, message: Any) -> None:
         if self.n_events >= self.request["most_events"]:
             raise DamagedError(
                 f"stream {self._stream} has more than {self.n_events} events, more than its bits"
             )
+        at_ns = self._timestamp(message)
         if self._begins:
             self._begins = False
-            _write(_line({"first": [self._trace, self._timestamp(message)]}))
+            _write(_line({"first": [self._trace, at_ns]}))
         if self._wants_rows:
-            self._add_row(message)
+            self._add_row(message, at_ns)
         else:
             self._check_order(message)
         self.n_events += 1
@@ -281,12 +288,12 @@ class Reader:
             self._backwards += 1
         self._last = cycles
 
-    def _add_row(self, message: Any) -> None:
+    def _add_row(self, message: Any, at_ns: int) -> None:
         batch = self.batch
-        timestamp = self._timestamp(message)
         if self._wants_names:
             self._add_names(message.event)
-        batch.timestamps.append(timestamp)
+        batch.timestamps.append(at_ns)
+        # The last column: a row is whole that it has.
         batch.traces.append(self._trace)
         if len(batch.timestamps) >= BATCH_ROWS or batch.n_text >= MOST_TEXT:
             self.flush()
