@@ -113,7 +113,7 @@ wheel: $(VENV)/.installed-lint $(VENV)/.headers ## build sdist and wheel in dist
 clean: ## remove everything that was built
 	rm -rf $(VENV) build dist out
 	rm -rf src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -f src/tracetime/_kernels/*/*.c src/tracetime/_kernels/*/*.so
+	find src/tracetime/_kernels '(' -name '*.c' -o -name '*.so' ')' -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An incomplete venv of this Makefile (without the stamp) is made again. A venv that somebody else made

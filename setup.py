@@ -6,32 +6,60 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
+CPUS = os.cpu_count() or 1
+KERNELS = Path("src/tracetime/_kernels")
+# What Cython's modules have in common, views of memory most of all, is compiled once.
+SHARED = "tracetime._kernels._cython"
+# -O3 puts reading a field and converting a value into the loops that do so for each event;
+# elsewhere it costs time to compile, and gains none.
+HOT = {
+    "chrome_json.details",
+    "chrome_json.fields",
+    "chrome_json.known_names",
+    "chrome_json.scanner",
+    "common.decimals",
+    "common.json",
+    "graph.engine",
+    "perfetto.clock_tracker",
+    "perfetto.importer",
+    "perfetto.items",
+    "perfetto.rows",
+    "perfetto.streams",
+    "perfetto.timeline",
+    "tube.bars",
+    "tube.tube",
+}
+
 # TRACETIME_SANITIZE=1 builds the kernels with AddressSanitizer (see CONTRIBUTING.md).
-if os.environ.get("TRACETIME_SANITIZE"):
-    flags = ["-O1", "-g", "-fsanitize=address", "-fno-omit-frame-pointer"]
-    link = ["-fsanitize=address"]
-else:
-    flags, link = ["-O3", "-g0"], []
-# A fused multiplication and addition rounds once, not twice: results would depend on the machine,
-# and on whether a value is converted alone or in an array.
-flags.append("-ffp-contract=off")
+SANITIZE = bool(os.environ.get("TRACETIME_SANITIZE"))
+SANITIZED = ["-O1", "-g", "-fsanitize=address", "-fno-omit-frame-pointer"]
 
-extensions = [
-    Extension(
-        ".".join(source.with_suffix("").parts[1:]),
+
+def extension(source: Path) -> Extension:
+    """The module of a source."""
+    name = ".".join(source.relative_to(KERNELS).with_suffix("").parts)
+    flags = SANITIZED if SANITIZE else ["-O3" if name in HOT else "-O2", "-g0"]
+    return Extension(
+        f"tracetime._kernels.{name}",
         [str(source)],
-        extra_compile_args=flags,
-        extra_link_args=link,
+        # A fused multiplication and addition rounds once, not twice: results would depend on the
+        # machine, and on whether a value is converted alone or in an array.
+        extra_compile_args=[*flags, "-ffp-contract=off"],
+        extra_link_args=["-fsanitize=address"] if SANITIZE else [],
     )
-    for source in sorted(Path("src/tracetime/_kernels").rglob("*.pyx"))
-]
 
-setup(
-    # One compiler for each processor.
-    options={"build_ext": {"parallel": os.cpu_count() or 1}},
-    ext_modules=cythonize(
-        extensions,
-        include_path=["src"],
-        compiler_directives={"language_level": "3", "embedsignature": True},
-    ),
-)
+
+# Where processes are not forked (macOS), each that translates imports this file anew.
+if __name__ == "__main__":
+    sources = sorted(KERNELS.rglob("*.pyx"))
+    setup(
+        # One compiler for each processor.
+        options={"build_ext": {"parallel": CPUS}},
+        ext_modules=cythonize(
+            [*map(extension, sources), extension(KERNELS / "_cython.c")],
+            nthreads=CPUS,
+            shared_utility_qualified_name=SHARED,
+            include_path=["src"],
+            compiler_directives={"language_level": "3", "embedsignature": True},
+        ),
+    )

@@ -262,7 +262,9 @@ class Reader:
         cycles = message.default_clock_snapshot.value
         at_ns = int(cycles * SECOND_NS // self._frequency)
         if at_ns >= 1 << 63:
-            raise DamagedError(f"stream {self._stream} has an event at {cycles} cycles of its clock")
+            raise DamagedError(
+                f"stream {self._stream} has an event at {cycles} cycles of its clock"
+            )
         return at_ns
 
     def _add_event(self, message: Any) -> None:
