@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import random
 import struct
 import zipfile
@@ -107,13 +108,69 @@ def jaeger_spans(n: int) -> bytes:
     return f'{{"data":[{{"spans":[{spans}]}}]}}'.encode()
 
 
+def otlp_hosts(n: int) -> bytes:
+    """A chain of spans of OTLP, each called by the one before it, and each on a host of its own."""
+    groups = []
+    for k in range(n):
+        begin = 1000 * _US + 10 * k
+        name = f'{{"key":"host.name","value":{{"stringValue":"h{k}"}}}}'
+        parent = f'"parentSpanId":"{k:016x}",' if k else ""
+        span = (
+            f'{{"traceId":"{1:032x}","spanId":"{k + 1:016x}",{parent}"kind":{3 - k % 2},'
+            f'"startTimeUnixNano":"{begin}","endTimeUnixNano":"{begin + 10**6}"}}'
+        )
+        groups.append(
+            f'{{"resource":{{"attributes":[{name}]}},"scopeSpans":[{{"spans":[{span}]}}]}}'
+        )
+    return f'{{"resourceSpans":[{",".join(groups)}]}}'.encode()
+
+
+def jaeger_hosts(n: int) -> bytes:
+    """A chain of spans of Jaeger, each called by the one before it, and each on a host."""
+    spans, processes = [], []
+    for k in range(n):
+        parent = f'{{"refType":"CHILD_OF","traceID":"1","spanID":"{k:x}"}}' if k else ""
+        kind = f'{{"key":"span.kind","type":"string","value":"{("client", "server")[k % 2]}"}}'
+        spans.append(
+            f'{{"traceID":"1","spanID":"{k + 1:x}","startTime":{_US + k},"duration":5,'
+            f'"processID":"p{k}","references":[{parent}],"tags":[{kind}]}}'
+        )
+        host = f'{{"key":"hostname","type":"string","value":"h{k}"}}'
+        processes.append(f'"p{k}":{{"serviceName":"s{k}","tags":[{host}]}}')
+    inner = f'"spans":[{",".join(spans)}],"processes":{{{",".join(processes)}}}'
+    return f'{{"data":[{{"traceID":"1",{inner}}}]}}'.encode()
+
+
+def machines_of_a_journal(n: int) -> bytes:
+    """A journal with an entry of each of n machines."""
+    return b"".join(_entry(k, k, k) for k in range(n))
+
+
+def clocks_of_a_table(n: int) -> bytes:
+    """A table of n rows, each on a clock of its own."""
+    return b"timestamp,clock\n" + "".join(f"{k},com.x.c{k}\n" for k in range(n)).encode()
+
+
+def mesh(n: int) -> Iterable[bytes]:
+    """Clocks of which each two are in a snapshot, and each with BOOTTIME; n snapshots about."""
+    clocks = range(200, 200 + max(2, math.isqrt(2 * n)))
+    for k in clocks:
+        yield costly.snapshot([(costly.BOOTTIME, costly.START + k), (k, costly.START + k)])
+        yield costly.event(costly.START + k, k)
+        for other in range(200, k):
+            readings = (costly.START + 7 * k + other, costly.START + 7 * other + k)
+            yield costly.snapshot([(k, readings[0]), (other, readings[1])])
+
+
 def boots(n: int) -> bytes:
     """A journal with an entry for each of n boots."""
-    return "".join(
-        f"__REALTIME_TIMESTAMP={_US + 1000 * k}\n__MONOTONIC_TIMESTAMP={1000 * k}\n"
-        f"_BOOT_ID={k:032x}\n_MACHINE_ID={1:032x}\nMESSAGE=m\n\n"
-        for k in range(n)
-    ).encode()
+    return b"".join(_entry(k, k, 1) for k in range(n))
+
+
+def _entry(k: int, boot: int, machine: int) -> bytes:
+    times = f"__REALTIME_TIMESTAMP={_US + 1000 * k}\n__MONOTONIC_TIMESTAMP={1000 * k}\n"
+    ids = f"_BOOT_ID={boot:032x}\n_MACHINE_ID={machine:032x}\n"
+    return f"{times}{ids}MESSAGE=m\n\n".encode()
 
 
 def noisy_table(n: int) -> bytes:
@@ -129,6 +186,12 @@ def noisy_table(n: int) -> bytes:
 FAMILIES: Final[dict[str, Family]] = {
     "interfaces of a capture": Family(65_000, interfaces, "pcapng"),
     "sections of a capture": Family(65_000, sections, "pcapng"),
+    "hosts of OTLP": Family(24_000, otlp_hosts, "json"),
+    "processes of Jaeger, each on a host": Family(28_000, jaeger_hosts, "json"),
+    "machines of a journal": Family(52_000, machines_of_a_journal, "export"),
+    "clocks of a table": Family(420_000, clocks_of_a_table, "csv"),
+    "a mesh of clocks": Family(360_000, _joined(mesh)),
+    "machines": Family(190_000, _joined(costly.machines)),
     "starts of an XDF host": Family(120_000, resets, "xdf"),
     "members listed by ZIP64": Family(200_000, listed_members, "zip"),
     "minimal spans of OTLP": Family(500_000, otlp_spans, "json"),

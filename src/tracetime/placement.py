@@ -9,7 +9,7 @@ import numpy as np
 
 from tracetime.arrays import known_of
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import AS_IS, OVERFLOW, REASONS, RESOLVED, ConversionError
+from tracetime.errors import AS_IS, OVERFLOW, RESOLVED
 from tracetime.event_clocks import by_clock, machine_indexes
 from tracetime.events_table import Columns
 from tracetime.graph.graph import ClockGraph
@@ -51,13 +51,11 @@ def placed_by_floor(
         rows, np.flatnonzero(columns["clock"] != 0), machine_indexes(machines)
     ):
         raw = columns["timestamp"][group]
-        rows["source_ns"][group], _ = saturated_ns(raw, Fraction(units.get(clock, 1)))
-        try:
-            if clock != trace_clock:
-                # Not `path`, which spells out why there is none: a trace can have very many clocks.
-                graph._parts.floor.route(clock, trace_clock)
-        except ConversionError as error:
-            rows["status"][group] = REASONS.index(error.reason)
+        if units.get(clock, 1) != 1:
+            rows["source_ns"][group], _ = saturated_ns(raw, Fraction(units[clock]))
+        refused = graph._parts.floor.refused(clock, trace_clock) if clock != trace_clock else 0
+        if refused:
+            rows["status"][group] = refused
             continue
         there, known = known_of(graph.convert(raw, clock, trace_clock, errors="mask"))
         rows["trace_time"][group] = there

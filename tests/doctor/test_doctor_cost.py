@@ -2,6 +2,7 @@
 
 import gc
 from collections import Counter
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from benchmarks import small_files
 from fuzz import costly
 from tracetime._kernels.perfetto.importer import Importer
 from tracetime.analysis.snapshots import Written
-from tracetime.analysis.survey import Survey
+from tracetime.analysis.survey import MOST_ORDERED, Survey
 from tracetime.analysis.windows import Between, Counts
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.finding import Finding
@@ -21,6 +22,8 @@ from tracetime.doctor.machine_ties import tied_machines
 from tracetime.doctor.placement import _beyond
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.graph.contents import Contents
+from tracetime.graph.tube.paths import Paths
+from tracetime.graph.tube.triangles import Triangles
 from tracetime.graph.tube.tube import Tube
 from tracetime.reporting.facts import gather
 
@@ -235,3 +238,31 @@ def test_each_pass_over_a_table_parses_a_clock_s_name_once(tmp_path, monkeypatch
         assert len(list(trace.events())) > 0
     names = [text for text in parsed if isinstance(text, str) and text[:4] in ("com.", "none")]
     assert max(Counter(names).values()) <= 4
+
+
+def test_hosts_that_messages_tie_are_found_without_a_tube_or_a_path(tmp_path, monkeypatch):
+    """The few pairs have one whose messages are looked at one by one."""
+    built, searched = [], []
+    build, best = Tube.build, Paths._best
+    monkeypatch.setattr(Tube, "build", lambda *a, **k: built.append(a) or build(*a, **k))
+    monkeypatch.setattr(Paths, "_best", lambda *a: searched.append(a) or best(*a))
+    file = tmp_path / "t.json"
+    file.write_bytes(small_files.otlp_hosts(300))
+    with tt.open_trace(file) as trace:
+        found = tt.diagnose(trace)
+    apart = next(f for f in found if f.code == "machine-not-synchronised")
+    assert len(apart.clocks) == 299 and "by the messages" in apart.why
+    assert "clocks-not-examined" not in {f.code for f in found}
+    assert len(built) + len(searched) <= 2 * MOST_ORDERED + 9
+
+
+def test_of_very_many_loops_the_ends_are_looked_for_one_by_one(monkeypatch):
+    """The caller takes the first loops alone."""
+    asked = []
+    has_detour = Triangles._has_detour
+    monkeypatch.setattr(Triangles, "_has_detour", lambda *a: asked.append(a) or has_detour(*a))
+    clocks = [ClockId(200 + k) for k in range(60)]
+    triangles = Triangles([(one, other) for one in clocks for other in clocks if one < other])
+    assert list(islice(triangles.ends(clocks[0]), 3)) == clocks[1:4]
+    assert len(asked) <= 4
+    assert list(triangles.ends(clocks[57])) == clocks[58:]

@@ -12,7 +12,7 @@ from tracetime.clocks.ids import FIRST_GLOBAL_CLOCK, FIRST_SEQUENCE_CLOCK, Clock
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, Severity, names
 from tracetime.doctor.machine_ties import tied_machines
-from tracetime.errors import RESOLVED, ConversionError, TraceError, TracetimeError
+from tracetime.errors import RESOLVED, TraceError
 
 _SEQUENCES: Final = range(FIRST_SEQUENCE_CLOCK, FIRST_GLOBAL_CLOCK)
 
@@ -75,16 +75,16 @@ def _machines_apart(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     apart = counted.each(rows, survey.clocks)
     machines = list(_by_machine(apart).values())
     # One clock beyond the limits, and the tube refuses the whole trace.
-    too_far = any(_beyond_limits(survey, found) for found in machines)
+    too_far = _beyond_limits(survey, apart)
     for found in machines:
         lost = any(survey.lost.get(g.clock) for g in found)
         if survey.graph._parts.state.baked and not lost:
             # Perfetto's rule puts them where `bake` or `merge` has computed that they go.
             continue
         tie: tuple[str, ...] = ("messages_only", "by_messages", "use_messages", "by_tube")
-        if too_far and _related_by_orders(survey, found):
+        if too_far and _linked_by_orders(survey, found):
             tie = ("messages_only", "beyond_limits", "by_more_tubes")
-        elif _placed_by_orders(survey, found):
+        elif not too_far and _led_by_orders(survey, found):
             # Perfetto, which knows no other policy, drops them.
             lost = lost and survey.trace.has_remote_syncs
         else:
@@ -111,36 +111,36 @@ def _advice(survey: Survey) -> tuple[str, str]:
 
 
 def _by_orders(survey: Survey, groups: list[Group]) -> tuple[str, ...]:
-    return ("by_orders",) if _placed_by_orders(survey, groups) else ()
-
-
-def _placed_by_orders(survey: Survey, groups: list[Group]) -> bool:
-    """Whether the tube places the events of every group, by orders."""
-    if not len(survey.graph._parts.state.orders):
-        return False
-    try:
-        for group in groups:
-            survey.graph._parts.tubes.path(group.clock, survey.trace_clock)
-    except TracetimeError:
-        return False
-    return True
-
-
-def _related_by_orders(survey: Survey, groups: list[Group]) -> bool:
-    """Whether orders lead from every group's clock to the trace clock, be it over many hops."""
-    return _beyond_limits(survey, groups) or _placed_by_orders(survey, groups)
+    placed = not _beyond_limits(survey, groups) and _led_by_orders(survey, groups)
+    return ("by_orders",) if placed else ()
 
 
 def _beyond_limits(survey: Survey, groups: list[Group]) -> bool:
-    """Whether the way to the trace clock, by orders, takes more than the tube may."""
-    try:
-        for group in groups:
-            survey.graph._parts.tubes.path(group.clock, survey.trace_clock)
-    except ConversionError:
+    """Whether the ways to the trace clock, by orders, take more than the tube may."""
+    if not _has_orders(survey):
         return False
+    try:
+        clocks = (group.clock for group in groups)
+        survey.graph._parts.tubes.expect(clocks, survey.trace_clock)
     except TraceError:
         return True
     return False
+
+
+def _linked_by_orders(survey: Survey, groups: list[Group]) -> bool:
+    """Whether orders link every group's clock to the trace clock, be it over many hops."""
+    tubes, target = survey.graph._parts.tubes, survey.trace_clock
+    return all(tubes.are_linked(group.clock, target) for group in groups)
+
+
+def _led_by_orders(survey: Survey, groups: list[Group]) -> bool:
+    """Whether tubes lead from every group's clock to the trace clock, by orders."""
+    tubes, target = survey.graph._parts.tubes, survey.trace_clock
+    return _has_orders(survey) and all(tubes.leads(group.clock, target) for group in groups)
+
+
+def _has_orders(survey: Survey) -> bool:
+    return len(survey.graph._parts.state.orders) > 0
 
 
 def _without_trace_clock(survey: Survey) -> Iterator[Finding]:

@@ -13,9 +13,8 @@ def tied_machines(survey: Survey) -> set[int]:
     """Return the trace clock's machine, and those that snapshots lead to from it."""
     linked: dict[int, set[int]] = defaultdict(set)
     ever_0 = _ever_0(survey)
-    for clocks in survey.series:
-        one = clocks[0] if clocks else survey.trace_clock
-        for other in clocks[1:]:
+    for one, *others in survey.graph._parts.contents.mixed_series():
+        for other in others:
             known = other.machine == one.machine or other.machine in linked[one.machine]
             if not known and not ({one, other} <= ever_0 and _equated(survey, one, other)):
                 linked[one.machine].add(other.machine)

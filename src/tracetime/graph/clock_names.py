@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
-from tracetime.clocks.ids import BUILTIN_IDS, FIRST_HASHED_CLOCK
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.text import count, duration, table
 
 if TYPE_CHECKING:
-    from tracetime.clocks.ids import ClockId
     from tracetime.graph.info import ClockInfo, OrdersInfo, SeriesInfo
 
 FOLDED_FROM: Final = 4
 """From so many sequences on, the same clock of each is one line."""
+
+_HASHED: Final = re.compile(r"0x[89a-f][0-9a-f]{7}(?:@(?:machine|file)[0-9]{1,9})*")
+"""A clock whose number is the hash of a name, as `str` writes it."""
 
 _MOST_ROWS: Final = 40
 """Of a table in a notebook: a screen or two."""
@@ -24,10 +27,16 @@ _TSC: Final = BUILTIN_IDS["TSC"]
 
 def named(text: str, names: Mapping[ClockId, str]) -> str:
     """The text with the names of clocks in place of their hashes."""
-    for clock, name in names.items():
-        if clock.clock >= FIRST_HASHED_CLOCK:
-            text = text.replace(str(clock), name)
-    return text
+
+    def called(found: re.Match[str]) -> str:
+        parts = found[0].split("@")
+        for n in range(len(parts), 0, -1):
+            name = names.get(ClockId.parse("@".join(parts[:n])))
+            if name is not None:
+                return "@".join([name, *parts[n:]])
+        return found[0]
+
+    return _HASHED.sub(called, text)
 
 
 def fold(clocks: Iterable[ClockId], called: Callable[[ClockId], str] = str) -> dict[ClockId, str]:

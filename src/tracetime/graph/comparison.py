@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import chain
+from typing import Final
 
 import numpy as np
 
@@ -14,7 +15,13 @@ from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.graph.clock_lists import Values
 from tracetime.graph.parts import GraphParts
 from tracetime.graph.state import GraphState, tied_by_messages
+from tracetime.graph.tube.evidence import FARTHEST
+from tracetime.graph.tube.orders import NO_MAX_DELAY
 from tracetime.graph.tube.results import Inconsistency
+from tracetime.graph.values import difference
+
+_FEW: Final = 2
+"""So many orders tell nothing of rates."""
 
 
 def eventful(parts: GraphParts) -> list[tuple[ClockId, ClockId]]:
@@ -27,18 +34,39 @@ def eventful(parts: GraphParts) -> list[tuple[ClockId, ClockId]]:
         lists = contents.lists()
         ones, others = lists.compared()
         nodes = contents.nodes()
-        between = (parts.state.engine, nodes[ones], nodes[others])
-        steady, (n, *_) = shared_snapshots.steady(*between), shared_snapshots.extents(*between).T
-        ordered = parts.state.orders.pairs()
+        steady = shared_snapshots.steady(parts.state.engine, nodes[ones], nodes[others])
+        ordered = _ordered(parts)
     measured = np.array([parts.state.measured.has(clock) for clock in lists.clocks], dtype=bool)
     plain = np.array([_is_plain(parts.state, clock) for clock in lists.clocks], dtype=bool)
     # One snapshot shows no change, whatever was declared of its clocks.
-    calm = (n <= 1) | (steady.astype(bool) & plain[ones] & plain[others])
+    calm = (steady == 2) | ((steady == 1) & plain[ones] & plain[others])
     may_be = ~calm | measured[ones] | measured[others]
     pairs = zip(ones[may_be].tolist(), others[may_be].tolist(), strict=True)
     found = [(lists.clocks[one], lists.clocks[other]) for one, other in pairs]
-    known = {frozenset(pair) for pair in found}
-    return [*found, *(pair for pair in ordered if frozenset(pair) not in known)]
+    known = set(found)
+    return [*found, *(pair for pair in ordered if known.isdisjoint((pair, pair[::-1])))]
+
+
+def _ordered(parts: GraphParts) -> list[tuple[ClockId, ClockId]]:
+    """The pairs with orders but those that share no snapshot, and whose two orders fit together.
+
+    One offset explains one or two orders of clocks of one rate that do not cross.
+    """
+    orders, read = parts.state.orders, set(parts.contents.lists().clocks)
+    pairs, first, one_ts, other_ts, *delays = orders.columns()
+    offset, counts = other_ts - one_ts, orders.counts()
+    least, most = np.full(len(counts), INT64_MIN), np.full(len(counts), INT64_MAX)
+    np.maximum.at(least, pairs[~first], offset[~first])
+    np.minimum.at(most, pairs[first], offset[first])
+    known = (delays[0] != 0) | (delays[1] != NO_MAX_DELAY)
+    known |= np.abs(difference(other_ts, one_ts)) > FARTHEST
+    calm = (counts <= _FEW) & (least <= most) & ~np.isin(np.arange(len(counts)), pairs[known])
+    ticks = {clock: parts.counts_ticks(clock) for clock in orders.clocks()}
+    return [
+        (one, other)
+        for (one, other), is_calm in zip(orders.pairs(), calm.tolist(), strict=True)
+        if not is_calm or ticks[one] or ticks[other] or (one in read and other in read)
+    ]
 
 
 def _is_plain(state: GraphState, clock: ClockId) -> bool:

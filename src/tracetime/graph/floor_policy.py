@@ -9,7 +9,7 @@ from typing import Final
 from tracetime._kernels.graph import shared_snapshots, view
 from tracetime._kernels.graph.router import Router, TangledError
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import REASONS, ConversionError
+from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.arguments import refusal
 from tracetime.graph.contents import Contents
 from tracetime.graph.floor import FloorHop, FloorRoute, Values
@@ -43,6 +43,18 @@ class FloorPolicy:
                     self._routes.clear()
                 found = self._routes[source, target] = self._make_route(source, target)
             return found
+
+    def refused(self, source: ClockId, target: ClockId) -> int:
+        """Why there is no route, as a status; RESOLVED where there is one.
+
+        `route` spells it out: a trace can have very many clocks.
+        """
+        with self._lock:
+            try:
+                key = self._state.key(source)
+                return view.route(self._state.engine, key, self._router(target))[0]
+            except TangledError:
+                return NO_PATH
 
     def path(self, source: ClockId, target: ClockId) -> list[ClockId]:
         """The clocks of the route, source first; raises as `route`."""
@@ -81,8 +93,8 @@ class FloorPolicy:
                 f"no path from {source} to {target}: {error}", "no_path"
             ) from error
         if status:
-            clocks, ordered = self._contents.known(), self._state.orders.clocks()
-            raise refusal(REASONS[status], source, target, clocks, ordered)
+            ordered = self._state.orders.clocks()
+            raise refusal(REASONS[status], source, target, self._contents.known(), ordered)
         return FloorRoute(
             unit_ns,
             [

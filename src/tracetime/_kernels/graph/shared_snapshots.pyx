@@ -9,41 +9,28 @@ from libc.string cimport memset
 import numpy as np
 
 from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, grow, sub_overflows
-from tracetime._kernels.graph.engine cimport Column, Engine, Node, Series
+from tracetime._kernels.graph.engine cimport Column, Engine, Membership, Node, Series
 from tracetime._kernels.graph.key cimport key_of
 from tracetime._kernels.graph.router cimport Path, Router
 
 
-cdef int64_t _common(Engine engine, int32_t a, int32_t b, int64_t[:, ::1] found) noexcept nogil:
-    """The series that have two clocks: (series, position of a, position of b).
-
-    Returns how many; `found` has room for as many as the fewer of their memberships. Memberships
-    are in order of their series.
-    """
-    cdef Node *one = &engine.nodes[a]
-    cdef Node *two = &engine.nodes[b]
-    cdef Node *few = one if one.n_memberships <= two.n_memberships else two
-    cdef Node *many = two if few == one else one
-    cdef int64_t j, low, high, middle, n = 0
-    cdef int32_t series
-    for j in range(few.n_memberships):
-        series = few.memberships[j].series
-        low, high = 0, many.n_memberships
-        while low < high:
-            middle = (low + high) >> 1
-            if many.memberships[middle].series < series:
-                low = middle + 1
-            else:
-                high = middle
-        if low == many.n_memberships or many.memberships[low].series != series:
-            continue
-        found[n, 0] = series
-        found[n, 1] = few.memberships[j].position
-        found[n, 2] = many.memberships[low].position
-        if few != one:
-            found[n, 1], found[n, 2] = found[n, 2], found[n, 1]
-        n += 1
-    return n
+cdef inline int64_t _sought(
+    const Membership *among, int64_t n, int32_t series, int64_t low
+) noexcept nogil:
+    """The first membership from `low` on that is not before a series, by steps that double."""
+    cdef int64_t high = low, step = 1, middle
+    while high < n and among[high].series < series:
+        low = high + 1
+        high += step
+        step <<= 1
+    high = min(high, n)
+    while low < high:
+        middle = (low + high) >> 1
+        if among[middle].series < series:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 # Half of the greatest offset that a tube can hold.
@@ -95,20 +82,31 @@ cdef int64_t _shared(
     """The readings of all snapshots that two clocks share, in file order; returns how many."""
     cdef Series *s
     cdef Column *one
-    cdef int64_t j, n_common, n = 0
+    cdef Node *few
+    cdef Node *many
+    cdef int64_t j, here, there, at = 0, n = 0
+    cdef int32_t series
     cdef bint ascending = True
-    cdef int64_t[:, ::1] common
     if a < 0 or b < 0 or a == b:
         return 0
-    common = np.empty(
-        (min(engine.nodes[a].n_memberships, engine.nodes[b].n_memberships), 3), dtype=np.int64
-    )
-    n_common = _common(engine, a, b, common)
-    for j in range(n_common):
-        s = &engine.series[common[j, 0]]
-        one = &engine.columns[s.columns[common[j, 1]]]
+    few, many = &engine.nodes[a], &engine.nodes[b]
+    if few.n_memberships > many.n_memberships:
+        few, many = many, few
+    # Memberships are in order of their series.
+    for j in range(few.n_memberships):
+        series = few.memberships[j].series
+        at = _sought(many.memberships, many.n_memberships, series, at)
+        if at == many.n_memberships:
+            break
+        if many.memberships[at].series != series:
+            continue
+        here, there = few.memberships[j].position, many.memberships[at].position
+        if few != &engine.nodes[a]:
+            here, there = there, here
+        s = &engine.series[series]
+        one = &engine.columns[s.columns[here]]
         grow(<void **>found, capacity, n + one.n, sizeof(Shared))
-        n = _gather(one, &engine.columns[s.columns[common[j, 2]]], found[0], n, &ascending)
+        n = _gather(one, &engine.columns[s.columns[there]], found[0], n, &ascending)
     if not ascending:
         qsort(found[0], <size_t>n, sizeof(Shared), _in_order)
         n = _once_each(found[0], n)
@@ -287,8 +285,8 @@ cdef int _check_pairs(Engine engine, const int64_t[::1] ones, const int64_t[::1]
 def steady(Engine engine not None, const int64_t[::1] ones, const int64_t[::1] others):
     """Of pairs of clocks by number, whether their shared snapshots show no change of the offset.
 
-    There is one such snapshot, or the offset is the same in all and both clocks rise; uint8. Pairs
-    that are very far apart are not steady.
+    The offset is the same in all and both clocks rise: 1, uint8; 2 where there is one such snapshot
+    at most. Several of a pair that is very far apart are not steady.
     """
     cdef int64_t capacity = 0
     cdef int64_t i, j, n, offset, again
@@ -299,7 +297,10 @@ def steady(Engine engine not None, const int64_t[::1] ones, const int64_t[::1] o
     try:
         for i in range(ones.shape[0]):
             n = _shared(engine, <int32_t>ones[i], <int32_t>others[i], &found, &capacity)
-            if n == 0 or sub_overflows(found[0].b, found[0].a, &offset):
+            if n <= 1:
+                out[i] = 2
+                continue
+            if sub_overflows(found[0].b, found[0].a, &offset):
                 continue
             if not -FAR_APART < offset < FAR_APART:
                 continue
@@ -310,7 +311,7 @@ def steady(Engine engine not None, const int64_t[::1] ones, const int64_t[::1] o
                 ):
                     break
             else:
-                out[i] = True
+                out[i] = 1
     finally:
         free(found)
     return made

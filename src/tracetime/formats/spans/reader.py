@@ -59,9 +59,12 @@ class SpansTrace(SpanTrace):
         for number, host in enumerate(resources.hosts):
             graph.declare(ClockDomain(_clock(number), _title(host), tick_ns=self._source.tick_ns))
         orders, self._odd = calls.found(resources.shared_hosts(), self._steps)
-        for order in orders:
-            graph.add_order(
-                (order.sent, _clock(order.before)), (order.received, _clock(order.after))
+        if orders:
+            graph._parts.state.orders.add_of_many(
+                [(_clock(order.before), _clock(order.after)) for order in orders],
+                np.repeat(np.arange(len(orders)), [len(order.sent) for order in orders]),
+                np.concatenate([order.sent for order in orders]),
+                np.concatenate([order.received for order in orders]),
             )
         return FileClocks(graph, trace_clock, list(range(max(len(resources.hosts), 1))))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -123,12 +124,17 @@ class Reach:
         n = sum(map(len, self._numbers.values()))
         if numbers is None or n != len(self._numbers):
             return None
+        return view.hops_from(self._engine, numbers[0], *self._links)
+
+    @cached_property
+    def _links(self) -> tuple[Numbers, Numbers]:
+        """Where those that messages link to each clock begin, by its number; and their numbers."""
         pairs = [(self._numbers[one][0], self._numbers[other][0]) for one, other in self._linked]
         ends = np.array(pairs, dtype=np.int32).reshape(-1, 2)
         both = np.concatenate([ends, ends[:, ::-1]])
         both = both[np.argsort(both[:, 0], kind="stable")]
-        begins = np.searchsorted(both[:, 0], np.arange(n + 1)).astype(np.int32)
-        return view.hops_from(self._engine, numbers[0], begins, np.ascontiguousarray(both[:, 1]))
+        begins = np.searchsorted(both[:, 0], np.arange(len(self._numbers) + 1)).astype(np.int32)
+        return begins, np.ascontiguousarray(both[:, 1])
 
 
 def too_many_tubes(most: int) -> TraceError:

@@ -100,6 +100,8 @@ class Loops:
         few_ns = points_ns[:: max(1, len(points_ns) // _FEW)]
         apart_ns, known = self._apart(path, points_ns, "guaranteed")
         if not apart_ns.any():
+            if len(points_ns) < _MANY:
+                return None
             # Where estimated bars meet at one of a few points, the others do not matter.
             for at_ns in (few_ns, points_ns):
                 apart_ns, known = self._apart(path, at_ns, "estimated")

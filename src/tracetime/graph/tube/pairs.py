@@ -113,6 +113,13 @@ class Pairs:
             return True
         return tuple(self.steadier_first(one, other)) in self._made
 
+    def have_evidence(self, one: ClockId, other: ClockId) -> bool:
+        """Whether what two clocks share is enough for a tube, which is not made for that."""
+        with suppress(ConversionError):
+            self._gathered(*self.steadier_first(one, other))
+            return True
+        return False
+
     def drop(self, clocks: Container[ClockId]) -> None:
         """Free the tubes of some clocks; one that is requested again is made again."""
         self._made = {

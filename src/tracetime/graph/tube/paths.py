@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Final
 
@@ -41,6 +41,7 @@ class Paths:
         self._found: dict[tuple[ClockId, ClockId], list[ClockId]] = {}
         self._bars: dict[tuple[ClockId, ClockId], float | ConversionError] = {}
         self._last_hop: dict[ClockId, float] = {}
+        self._leading: dict[ClockId, dict[ClockId, bool]] = {}
 
     def path(self, source: ClockId, target: ClockId) -> list[ClockId]:
         """The clocks of the least-error path, source first.
@@ -58,6 +59,34 @@ class Paths:
         if path is None:
             path = self._found[source, target] = self._searched(source, target)
         return path
+
+    def leads(self, source: ClockId, target: ClockId) -> bool:
+        """Whether tubes lead from one clock to another; none is made, and no path weighed."""
+        if not self._machines.are_tied(source, target):
+            return False
+        known = self._leading.setdefault(target, {target: True})
+
+        def onward(here: ClockId) -> Iterator[ClockId]:
+            nearest_first = sorted(
+                self._neighbours[here], key=lambda c: self._reach.hops(c, target) or 0
+            )
+            return (
+                c for c in nearest_first if c not in seen and self._pairs.have_evidence(here, c)
+            )
+
+        seen = {source}
+        trail = {source: onward(source)}
+        while trail and (here := next(reversed(trail))) not in known:
+            there = next(trail[here], None)
+            if there is None:
+                del trail[here]
+            else:
+                seen.add(there)
+                trail[there] = onward(there)
+        found = bool(trail) and known[here]
+        # Where none of them leads to the target, nor does any other way to one of them.
+        known.update(dict.fromkeys(trail if found else seen, found))
+        return found
 
     def _searched(self, source: ClockId, target: ClockId) -> list[ClockId]:
         faults: list[ConversionError] = []

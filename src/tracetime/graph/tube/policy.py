@@ -128,6 +128,15 @@ class TubePolicy:
         """
         return self._paths.path(source, target)
 
+    def are_linked(self, source: ClockId, target: ClockId) -> bool:
+        """Whether readings or messages link two clocks, be it over many others."""
+        tied = self.machines.are_tied(source, target)
+        return tied and self._reach.hops(source, target) is not None
+
+    def leads(self, source: ClockId, target: ClockId) -> bool:
+        """Whether tubes lead from one clock to another; see `Paths.leads`."""
+        return self._paths.leads(source, target)
+
     def reference(self, one: ClockId, other: ClockId) -> ClockId:
         """The clock to compare readings of two clocks on; see `Paths.reference`."""
         return self._paths.reference(one, other)

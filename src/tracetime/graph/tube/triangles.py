@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect
+from collections.abc import Iterator
 from functools import lru_cache
+from heapq import heappop, heappush
 from typing import Final
 
 from tracetime.clocks.ids import ClockId
@@ -43,19 +46,30 @@ class Triangles:
                 self._kinds_of.setdefault(number, []).append(kind)
         self._thirds: dict[tuple[int, int], list[int]] = {}
         self._closed: dict[tuple[int, int], bool] = {}
-        self._ends: dict[int, list[int]] = {}
+        self._near: dict[int, set[int]] = {}
         # Two clocks that are read with very many others share as many lists.
         self._both = lru_cache(_KEPT)(lambda one, other: self._series[one] & self._series[other])
         self.clocks = sorted(series_of, key=ClockId.order)
 
-    def ends(self, src: ClockId) -> list[ClockId]:
+    def ends(self, src: ClockId) -> Iterator[ClockId]:
         """The clocks after `src`, in order, that a path other than the direct one may lead to."""
         kind = self._kind[src]
-        if kind not in self._ends:
-            near = {k for number in self._series[kind] for k in self._kinds_of[number]}
-            self._ends[kind] = [k for k in near if self._has_detour(kind, k)]
-        found = (dst for k in self._ends[kind] for dst in self._members[k] if src < dst)
-        return sorted(found, key=ClockId.order)
+        if kind not in self._near:
+            self._near[kind] = {k for number in self._series[kind] for k in self._kinds_of[number]}
+        heads: list[tuple[tuple[int, ...], int, int]] = []
+
+        def add(k: int, place: int) -> None:
+            if place < len(self._members[k]):
+                heappush(heads, (self._members[k][place].order(), k, place))
+
+        for k in self._near[kind]:
+            add(k, bisect(self._members[k], src.order(), key=ClockId.order))
+        while heads:
+            _, k, place = heappop(heads)
+            # Asked of a kind when its turn comes: of very many ends the first few are taken.
+            if self._has_detour(kind, k):
+                yield self._members[k][place]
+                add(k, place + 1)
 
     def _has_detour(self, one: int, other: int) -> bool:
         """Whether there may be a path over a third clock that can contradict, or a longer one."""
