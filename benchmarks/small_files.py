@@ -102,6 +102,19 @@ def otlp_groups(n: int) -> bytes:
     return f'{{"resourceSpans":[{groups}]}}'.encode()
 
 
+def otlp_events(n: int) -> bytes:
+    """Events of OTLP without anything, in one span."""
+    events = ",".join(["{}"] * n)
+    span = f'{{"spanId":"1","events":[{events}]}}'
+    return f'{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{span}]}}]}}]}}'.encode()
+
+
+def jaeger_logs(n: int) -> bytes:
+    """Logs of Jaeger without anything, in one span."""
+    logs = ",".join(["{}"] * n)
+    return f'{{"data":[{{"spans":[{{"spanID":"1","logs":[{logs}]}}]}}]}}'.encode()
+
+
 def jaeger_spans(n: int) -> bytes:
     """Spans of Jaeger with an id and nothing else."""
     spans = ",".join(f'{{"spanID":"{k:x}"}}' for k in range(n))
@@ -162,6 +175,27 @@ def mesh(n: int) -> Iterable[bytes]:
             yield costly.snapshot([(k, readings[0]), (other, readings[1])])
 
 
+def jaeger_processes(n: int) -> bytes:
+    """Spans of Jaeger, each of a process of its own."""
+    host = '[{"key":"hostname","value":"h"}]'
+    spans = ",".join(
+        f'{{"spanID":"{k:x}","process":{{"serviceName":"{k}","tags":{host}}}}}' for k in range(n)
+    )
+    return f'{{"data":[{{"spans":[{spans}]}}]}}'.encode()
+
+
+def unfinished_slices(n: int) -> bytes:
+    """Threads of Chrome's JSON: 250 slices in each other, and in these as many that do not end."""
+    events = []
+    for k in range(n):
+        thread, depth = divmod(k, 500)
+        on = f'"pid":1,"tid":{thread + 1},"ts":{depth}'
+        dur = 1000 - 2 * depth
+        kind = f'"ph":"X","dur":{dur},"name":"a"' if depth < 250 else f'"ph":"B","name":"{depth}"'
+        events.append(f"{{{kind},{on}}}")
+    return f'{{"traceEvents":[{",".join(events)}]}}'.encode()
+
+
 def boots(n: int) -> bytes:
     """A journal with an entry for each of n boots."""
     return b"".join(_entry(k, k, 1) for k in range(n))
@@ -197,6 +231,10 @@ FAMILIES: Final[dict[str, Family]] = {
     "minimal spans of OTLP": Family(500_000, otlp_spans, "json"),
     "empty resources of OTLP": Family(3_000_000, otlp_groups, "json"),
     "minimal spans of Jaeger": Family(500_000, jaeger_spans, "json"),
+    "empty events of OTLP spans": Family(3_000_000, otlp_events, "json"),
+    "empty logs of Jaeger spans": Family(3_000_000, jaeger_logs, "json"),
+    "processes of Jaeger spans": Family(95_000, jaeger_processes, "json"),
+    "unfinished slices of Chrome's JSON": Family(190_000, unfinished_slices, "json"),
     "boots of a journal": Family(50_000, boots, "export"),
     "rows of a noisy table": Family(290_000, noisy_table, "csv"),
     "sequences of two clocks": Family(100_000, _joined(costly.sequences)),

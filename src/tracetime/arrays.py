@@ -16,21 +16,31 @@ import pyarrow as pa
 
 def arrow_of(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """Return numbers as an Arrow array, null where `missing`."""
-    mask = None
-    if missing is not None and missing.any():
-        mask = pa.py_buffer(np.packbits(~missing, bitorder="little"))
     return pa.Array.from_buffers(
-        pa.from_numpy_dtype(values.dtype), len(values), [mask, pa.py_buffer(values)]
+        pa.from_numpy_dtype(values.dtype),
+        len(values),
+        [None if missing is None else _validity(missing), pa.py_buffer(values)],
     )
 
 
-def texts_of(texts: Iterable[str]) -> pa.Array:
-    """Return strings as an Arrow array."""
-    encoded = [text.encode() for text in texts]
+def texts_of(texts: Iterable[str | None]) -> pa.Array:
+    """Return strings as an Arrow array, null where there is none."""
+    known = [*texts]
+    encoded = [(text or "").encode() for text in known]
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    missing = np.array([text is None for text in known], np.bool_)
     return pa.Array.from_buffers(
-        pa.string(), len(encoded), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
+        pa.string(),
+        len(encoded),
+        [_validity(missing), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))],
     )
+
+
+def _validity(missing: npt.NDArray[np.bool_]) -> pa.Buffer | None:
+    """The bits of what is not missing; None where nothing is."""
+    if not missing.any():
+        return None
+    return pa.py_buffer(np.packbits(~missing, bitorder="little"))
 
 
 def values_of(array: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:

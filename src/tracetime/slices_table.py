@@ -95,9 +95,9 @@ class Arrows:
     @classmethod
     def none(cls) -> Arrows:
         """Of a trace whose events are in no flow."""
-        columns = {name: pa.array([], pa.int64()) for name in ("out", "into")}
-        columns["named"] = pa.array([], pa.bool_())
-        columns |= {name: pa.array([], _TEXT) for name in ("name", "category")}
+        columns = {name: pa.nulls(0, pa.int64()) for name in ("out", "into")}
+        columns["named"] = pa.nulls(0, pa.bool_())
+        columns |= {name: pa.nulls(0, _TEXT) for name in ("name", "category")}
         return cls(columns, {})
 
 

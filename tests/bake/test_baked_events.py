@@ -21,11 +21,11 @@ from span_files import otlp, resource_spans, simulated_world, span
 from xdf_files import two_streams
 
 import tracetime as tt
-from tracetime._kernels.event_baking.event_packets import Details, EventPackets, Texts
+from tracetime._kernels.event_baking.event_packets import EventPackets
+from tracetime._kernels.event_baking.texts import Details, Texts
 from tracetime.errors import TraceError, UsageError
 from tracetime.event_baking.place import Place
-from tracetime.event_baking.slices import SliceTracks, parents_first
-from tracetime.event_baking.tracks import Tracks
+from tracetime.event_baking.slices import parents_first
 from tracetime.event_baking.writing import write_events
 from tracetime.slices_table import SLICES_SCHEMA
 
@@ -340,25 +340,3 @@ def test_traces_in_one_file_keep_their_numbers_apart(tmp_path):
     assert len(uuids) == len(set(uuids))
     with opened(file.getvalue()) as trace:
         assert trace.slices().read_all().num_rows == 2
-
-
-class Columns(dict[str, pa.Array]):
-    """A batch that counts how often a column is looked at."""
-
-    looked = 0
-
-    def __getitem__(self, name):
-        self.looked += 1
-        return super().__getitem__(name)
-
-
-def test_the_tracks_of_a_batch_are_read_at_once():
-    looked = []
-    for n in (5, 50):
-        texts = pa.array([f"t{k}" for k in range(n)])
-        owner = {"pid": pa.array(range(n), pa.int32()), "process_name": texts, "track_name": texts}
-        thread = {"tid": pa.nulls(n, pa.int32()), "thread_name": pa.nulls(n, pa.string())}
-        batch = Columns(track=pa.array(range(n), pa.int32()), **owner, **thread)
-        assert len(set(SliceTracks(Tracks(Place(sequence=1, first=0))).of(batch).tolist())) == n
-        looked.append(batch.looked)
-    assert looked[0] == looked[1]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.event_baking.event_packets import Texts
+from tracetime._kernels.event_baking.texts import Texts
 from tracetime.arrays import known_of
 from tracetime.events_table import Columns
 
@@ -67,18 +67,19 @@ def numbered(
         keys: columns of numbers.
         make: called with a row of each combination that occurs; gives its number.
     """
-    n = len(keys[0])
-    if not n:
-        return np.empty(0, np.uint64)
+    first, group = grouped(keys)
+    return np.array([make(row) for row in first.tolist()], np.uint64)[group]
+
+
+def grouped(keys: Sequence[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
+    """The first row of each combination of keys, as they occur, and which of these each row has."""
     order = np.lexsort(keys)
-    first = np.ones(n, np.bool_)
-    first[1:] = np.logical_or.reduce([key[order][1:] != key[order][:-1] for key in keys])
-    of_group = np.cumsum(first) - 1
-    # In the order of the rows, so that tracks are made as they occur.
-    starts = order[first]
-    made = np.empty(len(starts), np.uint64)
-    for group in np.argsort(starts, kind="stable"):
-        made[group] = make(int(starts[group]))
-    numbers = np.empty(n, np.uint64)
-    numbers[order] = made[of_group]
-    return numbers
+    differs = np.ones(len(order), np.bool_)
+    differs[1:] = np.logical_or.reduce([key[order][1:] != key[order][:-1] for key in keys])
+    first = order[differs]
+    as_they_occur = np.argsort(first)
+    place = np.empty(len(first), np.int64)
+    place[as_they_occur] = np.arange(len(first))
+    group = np.empty(len(order), np.int64)
+    group[order] = place[np.cumsum(differs) - 1]
+    return first[as_they_occur], group

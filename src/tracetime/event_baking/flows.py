@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.event_baking.event_packets import Arrows as WrittenArrows
-from tracetime._kernels.event_baking.event_packets import Flows
+from tracetime._kernels.event_baking.flows import Arrows as WrittenArrows
+from tracetime._kernels.event_baking.flows import Flows
 from tracetime.arrays import known_of
 from tracetime.event_baking.columns import Rows, texts_of
 from tracetime.slices_table import Arrows
@@ -38,7 +38,7 @@ class Joined:
         unnamed = pa.nulls(n, pa.string())
         self._arrows = WrittenArrows(
             FIRST_FLOW + first + 1,
-            np.append(np.asarray(arrows.columns["named"], np.uint8), np.zeros(n, np.uint8)),
+            np.append(known_of(arrows.columns["named"].cast(pa.uint8()))[0], np.zeros(n, np.uint8)),
             *(
                 texts_of(pa.concat_arrays([arrows.columns[name].cast(pa.string()), unnamed]))
                 for name in ("name", "category")

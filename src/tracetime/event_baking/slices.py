@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.event_baking.event_packets import Details, EventPackets
+from tracetime._kernels.event_baking.event_packets import EventPackets
+from tracetime._kernels.event_baking.open_slices import open_inside
+from tracetime._kernels.event_baking.texts import Details
 from tracetime.arrays import arrow_of, known_of
+from tracetime.arrays import texts_of as arrow_texts_of
 from tracetime.clocks.snapshot import INT64_MAX
-from tracetime.event_baking.columns import texts_of
+from tracetime.event_baking.columns import Rows, grouped, texts_of
 from tracetime.event_baking.flows import Joined
 from tracetime.event_baking.tracks import Owner, Tracks
-from tracetime.slices_table import OPEN
+from tracetime.slices_table import NO_NUMBER, OPEN
 
 _UNNAMED: Final = "slices"
 _NONE: Final = -1
-_OWNER: Final = ("pid", "process_name", "tid", "thread_name", "track_name")
+_OWNER: Final = ["pid", "process_name", "tid", "thread_name", "track_name"]
 _NESTED: Final = ("ts", "dur", "depth", "parent", "track")
 
 
 class SliceTracks:
     """The tracks of slices: that of the thread itself is the first which has no other name."""
 
-    def __init__(self, tracks: Tracks) -> None:
+    def __init__(self, packets: EventPackets, tracks: Tracks) -> None:
+        self._packets = packets
         self._tracks = tracks
         self._uuids = np.zeros(0, np.uint64)
         self._taken: set[int] = set()
@@ -39,17 +43,48 @@ class SliceTracks:
             self._uuids = np.append(self._uuids, np.zeros(most - len(self._uuids), np.uint64))
         rows = np.flatnonzero(self._uuids[track] == 0)
         rows = rows[np.sort(np.unique(track[rows], return_index=True)[1])]
-        owners = (batch[name].take(arrow_of(rows)).to_pylist() for name in _OWNER)
-        for row, *of, name in zip(rows, *owners, strict=True):
-            self._uuids[track[row]] = self._make(Owner(*of), name)
+        if len(rows):
+            self._uuids[track[rows]] = self._made(batch.select(_OWNER).take(arrow_of(rows)))
         return self._uuids
 
-    def _make(self, of: Owner, name: str | None) -> int:
-        owner = self._tracks.of(of)
-        if owner and name is None and owner not in self._taken:
-            self._taken.add(owner)
-            return owner
-        return self._tracks.beside(owner, name or of.thread or of.process or _UNNAMED)
+    def _made(self, tracks: pa.RecordBatch) -> npt.NDArray[np.uint64]:
+        """The numbers of new tracks, of each whose it is and its name."""
+        first, group = grouped([_key(column) for column in tracks])
+        owners, own, names = [], np.zeros(len(first), np.uint64), []
+        for k, (*of, name) in enumerate(zip(*(_plain(c, first) for c in tracks), strict=True)):
+            owner = Owner(*of)
+            owners.append(self._tracks.of(owner))
+            names.append(name or owner.thread or owner.process or _UNNAMED)
+            if owners[k] and name is None and owners[k] not in self._taken:
+                self._taken.add(owners[k])
+                own[k] = owners[k]
+        numbers = np.zeros(len(group), np.uint64)
+        numbers[first] = own
+        (beside,) = np.nonzero(numbers == 0)
+        start, group = self._tracks.new(len(beside)), group[beside]
+        numbers[beside] = np.arange(start, start + len(beside), dtype=np.uint64)
+        self._packets.put_tracks(
+            start,
+            np.array(owners, np.uint64)[group],
+            texts_of(pa.DictionaryArray.from_arrays(arrow_of(group), arrow_texts_of(names))),
+        )
+        return numbers
+
+
+def _key(column: pa.Array) -> npt.NDArray[np.int64]:
+    """A column of numbers, with one for none, or of texts by number, -1 for none."""
+    if pa.types.is_dictionary(column.type):
+        values, known = known_of(column.indices)
+        return np.where(known, values, _NONE)
+    values, known = known_of(column)
+    return np.where(known, values, NO_NUMBER)
+
+
+def _plain(column: pa.Array, rows: Rows) -> list[Any]:
+    some = column.take(arrow_of(rows))
+    if pa.types.is_dictionary(some.type):
+        some = some.dictionary_decode()
+    return list(some.to_pylist())
 
 
 def parents_first(slices: pa.Table) -> pa.Table:
@@ -78,51 +113,28 @@ def parents_first(slices: pa.Table) -> pa.Table:
     return moved.set_column(at, slices.schema.field(at), arrow_of(above, ~known[order]))
 
 
-def open_inside(slices: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Durations, and which slices end although one lies in them that does not.
-
-    The end of such a slice says which it ends, by name and category. Where that would be the inner
-    one, this ends with it, as trace_processor has it once anything follows on the track.
-    """
+def _open_inside(slices: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Durations, and which slices end although one lies in them that does not."""
     columns = {name: known_of(slices[name].combine_chunks()) for name in _NESTED}
     (ts, _), (dur, _), _, (parent, known), (track, _) = columns.values()
-    dur, holds_open = np.where(dur < OPEN, 0, dur), np.zeros(len(ts), np.uint8)
-    ended_above: dict[int, int] = {}
-    for row in np.flatnonzero(dur == OPEN).tolist():
-        above = int(parent[row]) if known[row] and track[parent[row]] == track[row] else _NONE
-        if above != _NONE and dur[above] == OPEN:
-            above = ended_above.get(above, _NONE)
-        if above == _NONE:
-            continue
-        ended_above[row], inner = above, _texts_at(slices, row)
-        while above != _NONE:
-            holds_open[above] = dur[above] != OPEN
-            if holds_open[above] and _ends(_texts_at(slices, above), inner):
-                outer = ended_above[row]
-                dur[row] = ts[outer] + dur[outer] - ts[row]
-                break
-            inside = known[above] and track[parent[above]] == track[row]
-            above = int(parent[above]) if inside else _NONE
-    return dur, holds_open
-
-
-def _texts_at(slices: pa.Table, row: int) -> tuple[str | None, str | None]:
-    return slices["name"][row].as_py(), slices["category"][row].as_py()
-
-
-def _ends(says: tuple[str | None, str | None], inner: tuple[str | None, str | None]) -> bool:
-    """Whether an end of that name and category may be of a slice (MatchingIncompleteSliceIndex)."""
-    (name, category), (inner_name, inner_category) = says, inner
-    same_name = name is None or inner_name is None or name == inner_name
-    return same_name and category in (None, inner_category)
+    parent = np.where(known, parent, _NONE)
+    inside = known & (track[parent] == track)
+    name, category = (_key(slices[one].combine_chunks()) for one in ("name", "category"))
+    return open_inside(
+        ts,
+        np.where(dur < OPEN, 0, dur),
+        np.where(inside, parent, _NONE),
+        name.astype(np.int32),
+        category.astype(np.int32),
+    )
 
 
 def put_slices(
     packets: EventPackets, slices: pa.Table, tracks: Tracks, joined: Joined
 ) -> Iterator[None]:
     """Put slices; yields after every batch."""
-    of_tracks, start = SliceTracks(tracks), 0
-    durations, holds_open = open_inside(slices)
+    of_tracks, start = SliceTracks(packets, tracks), 0
+    durations, holds_open = _open_inside(slices)
     for batch in slices.to_batches():
         ts, _ = known_of(batch["ts"])
         rows = slice(start, start + len(ts))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Final, NamedTuple
 
 from tracetime._kernels.perfetto import packets
@@ -36,7 +35,7 @@ class Tracks:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._numbers = itertools.count(place.first + 1)
+        self._next = place.first + 1
         self._made: dict[tuple[object, ...], int] = {}
         self._pids: dict[int, int] = {}
         self._any: dict[int, int] = {}
@@ -68,11 +67,11 @@ class Tracks:
         """The track of that name within another; the same whenever it is asked for."""
         return self._named(packets.CUSTOM, parent, name)
 
-    def beside(self, parent: int, name: str) -> int:
-        """A new track of that name within another."""
-        made = next(self._numbers)
-        self._put(made, parent, packets.CUSTOM, name)
-        return made
+    def new(self, count: int) -> int:
+        """The first of so many new numbers in a row: the caller writes what has them."""
+        first = self._next
+        self._next += count
+        return first
 
     def counter(self, parent: int, name: str) -> int:
         """The counter of that name within another track."""
@@ -82,7 +81,7 @@ class Tracks:
         key = (kind, parent, name)
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = next(self._numbers)
+            found = self._made[key] = self.new(1)
             self._put(found, parent, kind, name)
         return found
 
@@ -99,7 +98,7 @@ class Tracks:
             if found is not None and name is not None:
                 self._put(found, 0, packets.PROCESS, name, self._pids[found])
         if found is None:
-            found = next(self._numbers)
+            found = self.new(1)
             self._pids[found] = self._free(pid, _ALL)
             self._put(found, 0, packets.PROCESS, name, self._pids[found])
             if pid is not None:
@@ -114,7 +113,7 @@ class Tracks:
         key = (packets.THREAD, process, owner.tid, owner.thread)
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = next(self._numbers)
+            found = self._made[key] = self.new(1)
             tid = self._free(owner.tid, pid)
             self._put(found, 0, packets.THREAD, owner.thread, pid, tid)
         return found

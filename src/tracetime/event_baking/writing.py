@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,8 +18,11 @@ from tracetime.event_baking.place import Output, Place
 from tracetime.event_baking.reasons import counted
 from tracetime.event_baking.slices import parents_first, put_slices
 from tracetime.event_baking.tracks import Tracks
+from tracetime.events_table import Columns
 from tracetime.formats.chrome_json.reader import ChromeJsonTrace
+from tracetime.formats.name_columns import name_columns
 from tracetime.formats.perfetto.extension import BAKED_BY
+from tracetime.formats.span_trace import SpanTrace
 from tracetime.graph.arguments import PolicyName
 from tracetime.slices_table import Slices
 from tracetime.trace import Trace
@@ -83,7 +86,7 @@ def write_events(
     tied = not place.snapshot
     as_chrome = isinstance(trace, ChromeJsonTrace)
     events = Events(packets, tracks, trace.vocabulary, slices is not None, as_chrome)
-    for columns in trace.placed_columns(policy, progress, names=True):
+    for columns in _batches(trace, policy, progress):
         if not tied:
             times = columns["trace_time"][rows_with_time(columns)]
             if len(times):
@@ -111,6 +114,18 @@ def write_events(
         counted(left_out),
         tracks.free_pid,
     )
+
+
+def _batches(
+    trace: Trace, policy: PolicyName, progress: Callable[[int], None] | None
+) -> Iterator[Columns]:
+    """The rows, with names."""
+    if not isinstance(trace, SpanTrace):
+        yield from trace.placed_columns(policy, progress, names=True)
+        return
+    # Its slices are written with theirs: rows are counted alone.
+    for columns in trace.placed_columns(policy, progress):
+        yield columns | name_columns({}, len(columns["status"]))
 
 
 def clock_of(trace: Trace) -> int:

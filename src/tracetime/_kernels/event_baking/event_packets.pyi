@@ -1,33 +1,13 @@
 import numpy as np
 import numpy.typing as npt
 
+from tracetime._kernels.event_baking.flows import Flows
+from tracetime._kernels.event_baking.texts import Details, Texts
+
 _Ints = npt.NDArray[np.int64]
 _Codes = npt.NDArray[np.int32]
 _Ids = npt.NDArray[np.uint64]
 _Bytes = npt.NDArray[np.uint8]
-
-class Texts:
-    """A column of texts by number."""
-
-    def __init__(self, codes: _Codes, ends: _Codes, text: _Bytes) -> None: ...
-
-class Details:
-    """What events are: a row each."""
-
-    def __init__(self, names: Texts, categories: Texts, args: Texts | None) -> None: ...
-
-class Arrows:
-    """The arrows between the slices of a trace, by number; each has a flow of its own."""
-
-    written: int
-    def __init__(self, first: int, named: _Bytes, names: Texts, categories: Texts) -> None: ...
-
-class Flows:
-    """The arrows of some slices."""
-
-    def __init__(
-        self, arrows: Arrows, begins: tuple[_Ints, _Ints], endings: tuple[_Ints, _Ints]
-    ) -> None: ...
 
 class EventPackets:
     """Writes packets; `take` gives them."""
@@ -38,6 +18,7 @@ class EventPackets:
     def __init__(self, sequence: int, clock: int, machine: int) -> None: ...
     def __len__(self) -> int: ...
     def take(self) -> bytes: ...
+    def put_tracks(self, first: int, parents: _Ids, names: Texts) -> None: ...
     def put_slices(
         self,
         ts: _Ints,
@@ -54,10 +35,3 @@ class EventPackets:
     def end_all(self) -> None: ...
     def put_instants(self, ts: _Ints, uuids: _Ids, details: Details) -> None: ...
     def put_values(self, ts: _Ints, uuids: _Ids, values: npt.NDArray[np.float64]) -> None: ...
-
-class Series:
-    """The numbers in arguments of counters."""
-
-    beside: int
-    def __init__(self, as_chrome: bool) -> None: ...
-    def read(self, args: Texts) -> tuple[_Ints, npt.NDArray[np.float64], _Codes, _Bytes]: ...

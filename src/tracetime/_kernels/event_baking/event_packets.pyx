@@ -5,27 +5,26 @@ Every packet says all of itself: names and categories are not interned, and cloc
 packets of many sequences can lie in one file in any order.
 """
 
-import numpy as np
-
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, strtod
-from libc.string cimport memset
 
 from tracetime._kernels.chrome_json.decimal cimport Decimal, read_decimal, scaled
 from tracetime._kernels.chrome_json.event cimport (
     ARRAY, DECIMAL, FALSE_VALUE, NULL_VALUE, NUMBER, OBJECT, STRING, TRUE_VALUE, Value,
 )
-from tracetime._kernels.chrome_json.fields cimport next_member, read_value
-from tracetime._kernels.chrome_json.skip cimport PADDING, skip_space
-from tracetime._kernels.chrome_json.unescape cimport put_unescaped, text_of
+from tracetime._kernels.chrome_json.fields cimport next_member
+from tracetime._kernels.chrome_json.skip cimport skip_space
+from tracetime._kernels.chrome_json.unescape cimport text_of
 from tracetime._kernels.common.encode cimport (
-    LONGEST_TAG, LONGEST_VARINT, WIRE_BYTES, put_double, put_fixed, put_number, put_tag,
-    put_varint, size_of_varint,
+    LONGEST_TAG, LONGEST_VARINT, WIRE_BYTES, put_double, put_number, put_tag, put_varint,
 )
-from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, grow, saturating_add
-from tracetime._kernels.common.text cimport Bytes, put_byte, put_bytes
+from tracetime._kernels.common.memory cimport INT64_LOW, grow, saturating_add
+from tracetime._kernels.common.text cimport Bytes, put_bytes
 from tracetime._kernels.common.wire cimport Span
+from tracetime._kernels.event_baking.flows cimport Flows
+from tracetime._kernels.event_baking.texts cimport Details, Texts, pad, put_content, span
 from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.packets cimport SIBLING_MERGE_BEHAVIOR_NONE
 
 cdef enum:
     NO_TYPE = 0                 # TrackEvent.Type
@@ -33,8 +32,9 @@ cdef enum:
     SLICE_END = 2
     INSTANT = 3
     COUNTER = 4
-    OPEN = -1                   # the duration of a slice that does not end
     NONE = -1
+    # trace_processor makes the thread that a sequence describes an argument of its other events.
+    NO_SEQUENCE = 0
 
 # A slice that has not ended.
 cdef struct OpenSlice:
@@ -49,124 +49,6 @@ cdef struct OpenTrack:
     int64_t reached             # the time of its last event
     int32_t top
     int32_t height
-
-# Texts by number, and which rows have which: as `slices_table.Strings`.
-cdef class Texts:
-    """A column of texts by number.
-
-    codes: int32, -1 for none. ends: int32, where each text ends. text: UTF-8.
-    """
-
-    cdef const int32_t[::1] codes
-    cdef const int32_t[::1] ends
-    cdef const uint8_t[::1] text
-
-    def __init__(self, const int32_t[::1] codes, const int32_t[::1] ends, const uint8_t[::1] text):
-        cdef int64_t i, n = ends.shape[0]
-        cdef int32_t before = 0
-        for i in range(n):
-            if ends[i] < before:
-                raise IndexError("texts end in their order")
-            before = ends[i]
-        if before > text.shape[0]:
-            raise IndexError("the text is shorter than its texts")
-        for i in range(codes.shape[0]):
-            if not NONE <= codes[i] < n:
-                raise IndexError("there are not so many texts")
-        self.codes, self.ends, self.text = codes, ends, text
-
-    cdef Span of(self, int64_t row) noexcept nogil:
-        """The text of a row; its data are NULL where it has none."""
-        cdef int32_t code = self.codes[row]
-        cdef Span found
-        found.data = found.end = NULL
-        if code != NONE and self.text.shape[0]:
-            found.data = &self.text[0] + (self.ends[code - 1] if code else 0)
-            found.end = &self.text[0] + self.ends[code]
-        return found
-
-
-cdef class Details:
-    """What events are: a row each.
-
-    names, categories: texts. args: objects of JSON, or None.
-    """
-
-    cdef Texts names
-    cdef Texts categories
-    cdef Texts args
-
-    def __init__(self, Texts names not None, Texts categories not None, Texts args):
-        self.names, self.categories, self.args = names, categories, args
-        if names.codes.shape[0] != categories.codes.shape[0]:
-            raise IndexError("columns have one length")
-        if args is not None and args.codes.shape[0] != names.codes.shape[0]:
-            raise IndexError("columns have one length")
-
-
-cdef class Arrows:
-    """The arrows between the slices of a trace, by number; each has a flow of its own.
-
-    first: the flow of the first. named: uint8, of which the names and categories say what the flow
-    is called; the others have neither.
-
-    Attributes:
-        written: how many have both ends in packets, the later one last.
-    """
-
-    cdef readonly int64_t written
-    cdef uint64_t first
-    cdef const uint8_t[::1] named
-    cdef Texts names, categories
-    cdef int64_t[::1] begun     # when it begins; INT64_HIGH: not yet
-
-    def __init__(
-        self, uint64_t first, const uint8_t[::1] named, Texts names not None,
-        Texts categories not None,
-    ):
-        cdef int64_t n = named.shape[0]
-        if n != names.codes.shape[0] or n != categories.codes.shape[0]:
-            raise IndexError("columns have one length")
-        self.first, self.named, self.names, self.categories = first, named, names, categories
-        self.begun = np.full(n, INT64_HIGH)
-
-
-cdef class Flows:
-    """The arrows of some slices: those of row i are numbers[ends[i - 1]:ends[i]].
-
-    begins: (ends, numbers), of arrows from them; endings: of those to them.
-    """
-
-    cdef Arrows arrows
-    cdef const int64_t[::1] ends, numbers, ending_ends, ending_numbers
-
-    def __init__(self, Arrows arrows not None, begins, endings):
-        self.arrows = arrows
-        self.ends, self.numbers = begins
-        self.ending_ends, self.ending_numbers = endings
-        check_ends(self.ends, self.numbers.shape[0])
-        check_ends(self.ending_ends, self.ending_numbers.shape[0])
-        check_numbers(self.numbers, arrows.named.shape[0])
-        check_numbers(self.ending_numbers, arrows.named.shape[0])
-
-
-cdef int check_numbers(const int64_t[::1] numbers, int64_t n) except -1:
-    cdef int64_t i
-    for i in range(numbers.shape[0]):
-        if not 0 <= numbers[i] < n:
-            raise IndexError("there are not so many arrows")
-    return 0
-
-
-cdef int check_ends(const int64_t[::1] ends, int64_t n) except -1:
-    cdef int64_t i, before = 0
-    for i in range(ends.shape[0]):
-        if ends[i] < before:
-            raise IndexError("flows end in their order")
-        before = ends[i]
-    if before > n:
-        raise IndexError("there are not so many flows")
-    return 0
 
 
 cdef class EventPackets:
@@ -217,6 +99,18 @@ cdef class EventPackets:
         self.out.n = 0
         return packets
 
+    def put_tracks(self, uint64_t first, const uint64_t[::1] parents, Texts names not None):
+        """Write tracks of such names, numbered from first, that are merged with no others.
+
+        parents: the tracks that they are within; 0 for none.
+        """
+        cdef int64_t i, n = parents.shape[0]
+        if n != names.codes.shape[0]:
+            raise IndexError("columns have one length")
+        with nogil:
+            for i in range(n):
+                self.put_track(first + <uint64_t>i, parents[i], names.of(i))
+
     # wide: the columns of slices
     def put_slices(
         self, const int64_t[::1] ts, const int64_t[::1] dur, const int64_t[::1] latest,
@@ -255,7 +149,7 @@ cdef class EventPackets:
                 self.start_body(SLICE_BEGIN, uuids[track[i]])
                 self.put_details(details, i)
                 if flows is not None:
-                    self.put_flows(flows, i, self.tracks[track[i]].reached)
+                    flows.put(i, self.tracks[track[i]].reached, &self.body)
                 self.finish(self.tracks[track[i]].reached)
                 if flows is not None:
                     self.put_named_flows(flows, i, self.tracks[track[i]].reached, uuids[track[i]])
@@ -375,6 +269,25 @@ cdef class EventPackets:
 
     # Packets
 
+    cdef int put_track(self, uint64_t uuid, uint64_t parent, Span name) except -1 nogil:
+        cdef uint8_t fields[2 * (LONGEST_TAG + LONGEST_VARINT)]
+        cdef uint8_t *p = put_number(fields, TRACK_DESCRIPTOR_UUID, uuid)
+        if parent:
+            p = put_number(p, TRACK_DESCRIPTOR_PARENT_UUID, parent)
+        self.body.n = self.text.n = 0
+        put_bytes(&self.body, fields, p - fields)
+        put_content(&self.body, TRACK_DESCRIPTOR_NAME, name)
+        p = put_number(
+            fields, TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR, SIBLING_MERGE_BEHAVIOR_NONE
+        )
+        put_bytes(&self.body, fields, p - fields)
+        put_content(&self.text, PACKET_TRACK_DESCRIPTOR, span(&self.body))
+        p = put_number(fields, PACKET_TRUSTED_PACKET_SEQUENCE_ID, NO_SEQUENCE)
+        if self.machine:
+            p = put_number(p, PACKET_MACHINE_ID, self.machine)
+        put_bytes(&self.text, fields, p - fields)
+        return put_content(&self.out, TRACE_PACKET, span(&self.text))
+
     cdef int start_body(self, int type, uint64_t uuid) except -1 nogil:
         cdef uint8_t fields[2 * (LONGEST_TAG + LONGEST_VARINT)]
         cdef uint8_t *p = put_number(fields, TRACK_EVENT_TYPE, <uint64_t>type)
@@ -414,37 +327,6 @@ cdef class EventPackets:
             put_content(&self.body, TRACK_EVENT_NAME, name)
         if category.data != NULL:
             put_content(&self.body, TRACK_EVENT_CATEGORIES, category)
-        return 0
-
-    cdef int put_flows(self, Flows flows, int64_t row, int64_t ns) except -1 nogil:
-        """Add the flows without a name to the slice in `body`; of all, note where they begin.
-
-        An arrow ends only where it has begun before: Perfetto has none that go back in time.
-        """
-        cdef uint8_t field[16]
-        cdef int64_t i, one
-        for i in range(flows.ends[row - 1] if row else 0, flows.ends[row]):
-            one = flows.numbers[i]
-            flows.arrows.begun[one] = ns
-            if not flows.arrows.named[one]:
-                put_bytes(
-                    &self.body, field,
-                    put_fixed(
-                        field, TRACK_EVENT_FLOW_IDS, flows.arrows.first + <uint64_t>one
-                    ) - field,
-                )
-        for i in range(flows.ending_ends[row - 1] if row else 0, flows.ending_ends[row]):
-            one = flows.ending_numbers[i]
-            if flows.arrows.begun[one] > ns:
-                continue
-            flows.arrows.written += 1
-            if not flows.arrows.named[one]:
-                put_bytes(
-                    &self.body, field,
-                    put_fixed(
-                        field, TRACK_EVENT_TERMINATING_FLOW_IDS, flows.arrows.first + <uint64_t>one
-                    ) - field,
-                )
         return 0
 
     cdef int put_named_flows(
@@ -525,144 +407,3 @@ cdef class EventPackets:
         else:
             return put_content(&self.annotation, DEBUG_STRING_VALUE, text)
         return put_bytes(&self.annotation, field, p - field)
-
-
-cdef inline Span span(const Bytes *bytes) noexcept nogil:
-    cdef Span found
-    found.data = bytes.data
-    found.end = bytes.data + bytes.n
-    return found
-
-
-cdef inline int put_content(Bytes *out, uint32_t field, Span content) except -1 nogil:
-    cdef uint8_t head[LONGEST_TAG + LONGEST_VARINT]
-    cdef int64_t n = content.end - content.data
-    cdef uint8_t *p = put_varint(put_tag(head, field, WIRE_BYTES), <uint64_t>n)
-    put_bytes(out, head, p - head)
-    return put_bytes(out, content.data, n)
-
-
-cdef inline int pad(Bytes *out, Span text) except -1 nogil:
-    """Copy a text to where its readers may look behind its end."""
-    out.n = 0
-    put_bytes(out, text.data, text.end - text.data)
-    grow(<void **>&out.data, &out.capacity, out.n + PADDING, 1)
-    memset(out.data + out.n, 0, PADDING)
-    return 0
-
-
-cdef class Series:
-    """The numbers in arguments of counters: one of each member, and of each element of an array.
-
-    as_chrome: texts that are numbers are numbers, and arrays are none, as Perfetto has Chrome's
-    counters.
-
-    Attributes:
-        beside: members that have none, beside others that have.
-    """
-
-    cdef readonly int64_t beside
-    cdef bint as_chrome
-    cdef Bytes rows, values, ends, text, padded, scratch, text_scratch
-
-    def __init__(self, bint as_chrome):
-        self.as_chrome = as_chrome
-
-    def __dealloc__(self):
-        free(self.rows.data)
-        free(self.values.data)
-        free(self.ends.data)
-        free(self.text.data)
-        free(self.padded.data)
-        free(self.scratch.data)
-        free(self.text_scratch.data)
-
-    def read(self, Texts args not None):
-        """Read the arguments of rows.
-
-        Returns (int64 rows, float64 values, int32 ends of keys, uint8 text of keys).
-        """
-        cdef int64_t row
-        cdef Span text
-        self.rows.n = self.values.n = self.ends.n = self.text.n = 0
-        with nogil:
-            for row in range(args.codes.shape[0]):
-                text = args.of(row)
-                if text.data != NULL and text.end > text.data:
-                    self.read_object(row, text)
-        return (
-            array_of(&self.rows, np.int64), array_of(&self.values, np.float64),
-            array_of(&self.ends, np.int32), array_of(&self.text, np.uint8),
-        )
-
-    cdef int read_object(self, int64_t row, Span args) except -1 nogil:
-        cdef const uint8_t *at
-        cdef const uint8_t *end
-        cdef Value key, value
-        cdef double number
-        cdef int64_t before = self.ends.n, others = 0
-        pad(&self.padded, args)
-        end = self.padded.data + (args.end - args.data)
-        at = skip_space(self.padded.data)
-        if at[0] != c"{":
-            return 0
-        at += 1
-        while next_member(&at, end, &key, &value):
-            if value.kind == ARRAY and not self.as_chrome:
-                self.read_array(row, &key, &value)
-            elif self.read_number(&value, &number):
-                put_unescaped(&self.text, key.data, key.end)
-                self.add(row, number)
-            else:
-                others += 1
-        if self.ends.n > before:
-            self.beside += others
-        return 0
-
-    cdef bint read_number(self, const Value *value, double *number) except -1 nogil:
-        """The number that a value is, or its text (StringToDouble); False where there is none."""
-        cdef Span text
-        cdef char *end
-        if value.kind == NUMBER or value.kind == DECIMAL:
-            number[0] = strtod(<const char *>value.data, NULL)
-            return True
-        if value.kind != STRING or not self.as_chrome:
-            return False
-        text = text_of(value, &self.text_scratch)
-        pad(&self.scratch, text)
-        number[0] = strtod(<const char *>self.scratch.data, &end)
-        return text.end > text.data and <uint8_t *>end == self.scratch.data + self.scratch.n
-
-    cdef int read_array(self, int64_t row, const Value *key, const Value *array) except -1 nogil:
-        cdef const uint8_t *at = skip_space(array.data + 1)
-        cdef Value value
-        cdef int i = 0
-        while at < array.end - 1 and read_value(at, array.end, &value, &at) == 0:
-            if value.kind == NUMBER or value.kind == DECIMAL:
-                put_unescaped(&self.text, key.data, key.end)
-                put_byte(&self.text, c"[")
-                put_whole(&self.text, i)
-                put_byte(&self.text, c"]")
-                self.add(row, strtod(<const char *>value.data, NULL))
-            i += 1
-            at = skip_space(at)
-            if at[0] == c",":
-                at = skip_space(at + 1)
-        return 0
-
-    cdef int add(self, int64_t row, double number) except -1 nogil:
-        cdef int32_t end = <int32_t>self.text.n
-        put_bytes(&self.rows, &row, 8)
-        put_bytes(&self.values, &number, 8)
-        return put_bytes(&self.ends, &end, 4)
-
-
-cdef inline int put_whole(Bytes *out, int value) except -1 nogil:
-    if value >= 10:
-        put_whole(out, value // 10)
-    return put_byte(out, <uint8_t>(c"0" + value % 10))
-
-
-cdef array_of(const Bytes *bytes, kind):
-    data = (<char *>bytes.data)[:bytes.n] if bytes.n else b""
-    return np.frombuffer(data, kind)

@@ -21,7 +21,6 @@ from tracetime._kernels.common.wire cimport (
 )
 
 cdef enum:
-    SIBLING_MERGE_BEHAVIOR_NONE = 2
     USUAL_TICK_US = 10000
 
 PROCESS, THREAD, CUSTOM, COUNTER = range(4)

@@ -170,10 +170,10 @@ class SpanLists:
         digits = "".join(texts)
         if digits and not (digits.isascii() and digits.isdigit()):
             raise ValueError("a time is no whole number")
-        numbers = [int(time or 0) for time in given] if texts else given
         try:
-            times = pa.array(numbers, pa.int64()).fill_null(0).to_numpy()
-        except (pa.ArrowInvalid, OverflowError):
+            numbers = [int(time or 0) for time in given] if texts else [time or 0 for time in given]
+            times = np.array(numbers, np.int64)
+        except OverflowError:
             raise ValueError("a time is out of range") from None
         if times.min(initial=0) < 0 or times.max(initial=0) > INT64_MAX // self.unit_ns:
             raise ValueError("a time is out of range")
@@ -197,6 +197,8 @@ def _words(ids: list[str], digits: int) -> Words:
 
     They may be in base64. Other ids are hashed; an empty one is 0.
     """
+    if not any(ids):
+        return np.zeros(len(ids) * digits // _SPAN_DIGITS, np.uint64)
     padded = [one.rjust(digits, "0") for one in ids]
     joined = "".join(padded)
     found = _hex(joined) if {*map(len, padded)} <= {digits} else b""

@@ -28,6 +28,7 @@ _US: Final = 1_000
 _AT_ONCE: Final = 1 << 14
 _KIND_NUMBERS: Final[Mapping[object, int]] = {kind: number for number, kind in enumerate(KINDS)}
 _UNNAMED: Final = ("", b"")
+_NO_TAGS: Final[dict[str, object]] = {}
 _TRUE: Final = (True, "true", "True")
 
 
@@ -119,23 +120,27 @@ class _Document(_Trace, gc=False):
 
 
 _DECODER: Final = msgspec.json.Decoder(_Document)
-_PROCESS: Final = msgspec.json.Decoder(_Process | None)
+_PROCESS: Final = msgspec.json.Decoder(_Process)
 
 
 def _decode(
     text: bytes, offset: int, resources: Resources, lists: SpanLists, wanted: Wanted
 ) -> Iterator[None]:
     for trace in _DECODER.decode(text).traces(is_first=not offset):
-        numbers = {
-            key: resources.number(_attributes(process))
-            for key, process in (trace.processes or {}).items()
-        }
+        numbers = _Numbers(resources)
+        for key, process in (trace.processes or {}).items():
+            numbers[key] = resources.number(_attributes(process))
         spans = trace.spans or []
         for start in range(0, len(spans), _AT_ONCE):
             some = spans[start : start + _AT_ONCE]
             found: list[int] = []
             try:
-                found.extend(_resource(span, numbers, resources) for span in some)
+                found.extend(
+                    numbers[span.processID or ""]
+                    if span.process is None
+                    else numbers.of_its_own(span.processID or "", span.process)
+                    for span in some
+                )
             finally:
                 # Of a host too many, the spans before it stay.
                 lists.offset += [offset] * len(found)
@@ -144,17 +149,26 @@ def _decode(
             yield
 
 
-def _resource(span: _Span, numbers: Mapping[str, int], resources: Resources) -> int:
-    """The number of a span's process: by its id, of the file's numbers, or its own."""
-    number = numbers.get(span.processID or "")
-    if number is None:
-        number = resources.number_of(msgspec.json.encode(span.process), _attributes_of)
-    return number
+class _Numbers(dict[str, int]):
+    """The numbers of the processes of a trace, by their ids; by another id, that of nobody."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    def __missing__(self, key: str) -> int:
+        number = self[key] = self._resources.number_of(b"{}", _attributes_of)
+        return number
+
+    def of_its_own(self, key: str, process: _Process) -> int:
+        """That of a span which has a process, unless the id is of one, too."""
+        known = self.get(key)
+        if known is None:
+            known = self._resources.number_of(msgspec.json.encode(process), _attributes_of)
+        return known
 
 
 def _attributes_of(text: bytes) -> dict[str, object]:
-    process = _PROCESS.decode(text)
-    return _attributes(_Process() if process is None else process)
+    return _attributes(_PROCESS.decode(text))
 
 
 def _attributes(process: _Process) -> dict[str, object]:
@@ -162,8 +176,6 @@ def _attributes(process: _Process) -> dict[str, object]:
 
 
 def _plain(tags: list[_Tag] | None, fields: _Fields | None = None) -> dict[str, object]:
-    if not tags and not fields:
-        return {}
     plain: dict[str, object] = {tag.key: tag.value for tag in tags or ()}
     return plain | {key.replace("@", "."): value for key, value in (fields or {}).items()}
 
@@ -171,18 +183,23 @@ def _plain(tags: list[_Tag] | None, fields: _Fields | None = None) -> dict[str, 
 def _add(lists: SpanLists, spans: list[_Span], wanted: Wanted) -> None:
     """Add spans to the lists of a batch; their logs are dropped once they are taken."""
     first = len(lists)
-    tags = [_plain(span.tags, span.tag) for span in spans]
-    parents = [_parent(span) for span in spans]
+    tags = [_plain(span.tags, span.tag) if span.tags or span.tag else _NO_TAGS for span in spans]
+    parents = [
+        _parent(span) if span.references else (span.parentSpanID or "", False) for span in spans
+    ]
     lists.trace += [span.traceID or "" for span in spans]
     lists.id += [span.spanID for span in spans]
     lists.parent += [parent for parent, _ in parents]
     lists.begin += [span.startTime for span in spans]
     lists.end += [(span.startTime or 0) + (span.duration or 0) for span in spans]
-    lists.kind += [_KIND_NUMBERS.get(of.get("span.kind"), 0) for of in tags]
-    lists.marks += [_marks(of, follows) for of, (_, follows) in zip(tags, parents, strict=True)]
+    lists.kind += [_KIND_NUMBERS.get(of.get("span.kind"), 0) if of else 0 for of in tags]
+    lists.marks += [
+        (FOLLOWS if follows else 0) | (_marks(of) if of else 0)
+        for of, (_, follows) in zip(tags, parents, strict=True)
+    ]
     if wanted >= Wanted.NAMES:
         lists.name += [span.operationName or "" for span in spans]
-    if wanted == Wanted.NAMES_AND_ARGS:
+    if wanted >= Wanted.NAMES_AND_ARGS:
         lists.args += [
             _args(span, parent, of)
             for span, (parent, _), of in zip(spans, parents, tags, strict=True)
@@ -191,7 +208,7 @@ def _add(lists: SpanLists, spans: list[_Span], wanted: Wanted) -> None:
         if logs := span.logs:
             lists.event_span += [row] * len(logs)
             lists.event_time += [log.timestamp for log in logs]
-            if wanted == Wanted.NAMES_AND_ARGS:
+            if wanted == Wanted.EVENTS:
                 named = [_named(log) for log in logs]
                 lists.event_name += [name for name, _ in named]
                 lists.event_args += [args for _, args in named]
@@ -208,9 +225,7 @@ def _named(log: _Log) -> tuple[str, bytes]:
 
 def _parent(span: _Span) -> tuple[str, bool]:
     """The id of the parent in the same trace, empty without one; whether it does not wait."""
-    if not span.references:
-        return span.parentSpanID or "", False
-    found = [one for one in span.references if one.traceID in (None, "", span.traceID)]
+    found = [one for one in span.references or () if one.traceID in (None, "", span.traceID)]
     for one in found:
         if one.refType != "FOLLOWS_FROM":
             return one.spanID, False
@@ -219,10 +234,8 @@ def _parent(span: _Span) -> tuple[str, bool]:
     return span.parentSpanID or "", False
 
 
-def _marks(tags: Mapping[str, object], follows: bool) -> int:
-    marks = FOLLOWS if follows else 0
-    if not tags:
-        return marks
+def _marks(tags: Mapping[str, object]) -> int:
+    marks = 0
     if tags.get("error") in _TRUE or tags.get("otel.status_code") == "ERROR":
         marks |= FAILED
     if any(key in tags for key in RESPONSE_STATUS):

@@ -101,9 +101,15 @@ def _decode(
     is_snake = b'"resource_spans"' in text[:512]
     several = not offset and text.lstrip()[:1] == b"["
     decoded = _decoder(None if is_snake else "camel", several).decode(text)
+    last, resource = None, -1
     for group in chain.from_iterable(map(_groups, decoded if several else [decoded])):
-        resource = resources.number_of(bytes(group.resource), _resource)
-        for scope in (*(group.scope_spans or ()), *(group.instrumentation_library_spans or ())):
+        if group.resource is not last:
+            last = group.resource
+            resource = resources.number_of(bytes(last), _resource)
+        scopes = group.scope_spans or []
+        if group.instrumentation_library_spans:
+            scopes += group.instrumentation_library_spans
+        for scope in scopes:
             spans = scope.spans or []
             for start in range(0, len(spans), _AT_ONCE):
                 _add(lists, spans[start : start + _AT_ONCE], offset, resource, wanted)
@@ -134,16 +140,19 @@ def _add(lists: SpanLists, spans: list[Any], offset: int, resource: int, wanted:
     lists.begin += [span.start_time_unix_nano for span in spans]
     lists.end += [span.end_time_unix_nano for span in spans]
     lists.kind += kinds
-    lists.marks += [_marks(span, kind) for span, kind in zip(spans, kinds, strict=True)]
+    lists.marks += [
+        _marks(span, kind) if kind or span.status else 0
+        for span, kind in zip(spans, kinds, strict=True)
+    ]
     if wanted >= Wanted.NAMES:
         lists.name += [span.name or "" for span in spans]
-    if wanted == Wanted.NAMES_AND_ARGS:
+    if wanted >= Wanted.NAMES_AND_ARGS:
         lists.args += [_args(span) for span in spans]
     for row, span in enumerate(spans, first):
         if events := span.events:
             lists.event_span += [row] * len(events)
             lists.event_time += [event.time_unix_nano for event in events]
-            if wanted == Wanted.NAMES_AND_ARGS:
+            if wanted == Wanted.EVENTS:
                 lists.event_name += [event.name or "" for event in events]
                 lists.event_args += [encoded(_attributes(event.attributes)) for event in events]
             span.events = None

@@ -96,7 +96,7 @@ class SpansTrace(SpanTrace):
 
     def _read_records(self, names: bool) -> Iterator[Records]:
         resources = self._new_resources()
-        wanted = Wanted.NAMES_AND_ARGS if names else Wanted.NOTHING
+        wanted = Wanted.EVENTS if names else Wanted.NOTHING
         for spans in self._batches(resources, wanted):
             for columns, named in rows_of(spans, resources, names):
                 cut_off, early = self._lacking(spans, columns)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrays import texts_of
+from tracetime.arrays import arrow_of, texts_of
 
 Numbers = npt.NDArray[np.int32]
 
@@ -118,11 +118,13 @@ class Resources:
 
     def services(self) -> pa.Array:
         """The service of each resource, null without one."""
-        return pa.array([one.service for one in self.resources], pa.string())
+        return texts_of(one.service for one in self.resources)
 
     def pids(self) -> pa.Array:
         """The pid of each resource, null without one; int32."""
-        return pa.array([one.pid for one in self.resources], pa.int32())
+        pids = [-1 if one.pid is None else one.pid for one in self.resources]
+        numbers = np.array(pids, np.int32)
+        return arrow_of(numbers, numbers < 0)
 
     def _host(self, attributes: Mapping[str, object]) -> int:
         host = Host("", "")

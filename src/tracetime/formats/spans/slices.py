@@ -79,7 +79,7 @@ class SpanCollector:
         names = pa.chunked_array(self._names, pa.dictionary(pa.int32(), pa.string()))
         args = None
         if self._args is not None:
-            args = pa.concat_arrays([pa.array([], pa.large_string()), *self._args])
+            args = pa.concat_arrays([pa.nulls(0, pa.large_string()), *self._args])
         return SpanTable(
             begins=_readings(begin, machine, self._source.begin_cut_ns, of_begins),
             ends=_readings(end, machine, self._source.end_cut_ns, of_ends),

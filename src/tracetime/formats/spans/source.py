@@ -16,6 +16,8 @@ class Wanted(IntEnum):
     NOTHING = 0
     NAMES = 1
     NAMES_AND_ARGS = 2
+    EVENTS = 3
+    """Also what the events within spans are."""
 
 
 Decode: TypeAlias = Callable[[bytes, int, Resources, SpanLists, Wanted], Iterator[None]]

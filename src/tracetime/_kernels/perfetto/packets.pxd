@@ -1,0 +1,2 @@
+cdef enum:
+    SIBLING_MERGE_BEHAVIOR_NONE = 2
