@@ -65,7 +65,7 @@ def by_clock(
     parts = np.split(rows[np.argsort(which.astype(kind), kind="stable")], ends[:-1])
     for (clock, sequence, machine_id), part in zip(keys, parts, strict=True):
         # Only the host's machine_id may have no index.
-        yield ClockId(clock, sequence, machines.get(machine_id, 0)), part
+        yield ClockId.of_trace(clock, sequence, machines.get(machine_id, 0), 0), part
 
 
 class ClockNumbers:
@@ -96,5 +96,5 @@ class ClockNumbers:
         key = clock, sequence, self._machines.get(machine_id, machine_id)
         number = self._known.setdefault(key, len(self.clocks))
         if number == len(self.clocks):
-            self.clocks.append(ClockId(*key))
+            self.clocks.append(ClockId.of_trace(*key, 0))
         return number

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tracetime import ClockDomain, ClockGraph, ClockId, ConversionError, Snapshot, UsageError
+from tracetime.graph.clock_names import named
 from tracetime.graph.tube.distances import too_many_tubes
 from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.limits import Limits
@@ -225,3 +226,15 @@ def test_pings_and_collectives_name_their_clocks() -> None:
     graph.add_pings("x.one", "x.two", sent=1, received=20, replied=30, returned=40)
     graph.add_together(starts=[(1, "x.three"), (9, "x.one")], ends=[(50, "x.three"), (60, "x.one")])
     assert sorted(graph.names.values()) == ["x.one", "x.three", "x.two"]
+
+
+def test_a_named_clock_is_called_by_its_name_wherever_a_text_has_its_number():
+    gpu, here = ClockId.parse("com.example.gpu"), ClockId.parse("com.example.gpu@machine2")
+    names = {gpu: "com.example.gpu", ClockId(200): "two hundred"}
+    text = f"{gpu}, {here}, {gpu}@file1: 200, 0x8a01b2c3, {gpu}."
+    assert named(text, names) == (
+        "com.example.gpu, com.example.gpu@machine2, com.example.gpu@file1: 200, 0x8a01b2c3, "
+        "com.example.gpu."
+    )
+    assert named(str(here), names | {here: "the client's"}) == "the client's"
+    assert named(f"{gpu}@machine99999999999", names) == "com.example.gpu@machine99999999999"

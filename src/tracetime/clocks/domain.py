@@ -47,6 +47,8 @@ def _is_whole(value: object) -> bool:
 
 def _rate(clock: ClockId, ns_per_tick: Fraction | float | str) -> Fraction:
     """The nominal rate of a clock as a fraction, checked."""
+    if ns_per_tick is _ONE:
+        return _ONE
     try:
         rate = Fraction(ns_per_tick)
     except (TypeError, ValueError, ArithmeticError):
@@ -88,7 +90,7 @@ class ClockDomain:
     id: ClockId
     name: str | None = None
     tick_ns: float | None = None
-    ns_per_tick: Fraction | None = Fraction(1)
+    ns_per_tick: Fraction | None = _ONE
     valid_bits: int = 64
     max_drift_ppm: float | None = None
     wander_ppm: float | None = None

@@ -158,7 +158,7 @@ _LIMITS: Final = (
         type=click.IntRange(min=1),
         default=1 << 17,
         show_default=True,
-        help="Refuse a trace whose snapshots name more clocks than this.",
+        help="Refuse a trace whose snapshots or rows name more clocks than this.",
     ),
     click.option(
         "--max-tubes",

@@ -44,7 +44,7 @@ def rates(survey: Survey) -> Iterator[Finding]:
         if clock.clock in _CPU_TIME or info.incremental or clock == survey.trace_clock:
             continue
         found = survey.rates.get(clock)
-        if found is None and survey.graph.domain(clock).ns_per_tick is None:
+        if found is None and survey.graph._parts.state.ns_per_tick(clock) is None:
             found = _ticks_at_all(survey, clock)
         if found is None:
             continue

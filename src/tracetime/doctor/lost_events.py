@@ -111,8 +111,8 @@ def _advice(survey: Survey) -> tuple[str, str]:
 
 
 def _by_orders(survey: Survey, groups: list[Group]) -> tuple[str, ...]:
-    placed = not _beyond_limits(survey, groups) and _led_by_orders(survey, groups)
-    return ("by_orders",) if placed else ()
+    placed = _has_orders(survey) and not _beyond_limits(survey, groups)
+    return ("by_orders",) if placed and _led_by_orders(survey, groups) else ()
 
 
 def _beyond_limits(survey: Survey, groups: list[Group]) -> bool:

@@ -152,7 +152,7 @@ def open_trace(
         partial: keep what comes before the place where a trace is cut off or corrupt, and say so
             in `Trace.truncated`, instead of raising.
         max_expansion: how many bytes decompression may yield in all.
-        max_clocks: how many clocks its snapshots may name.
+        max_clocks: how many clocks its snapshots, or the rows of a table, may name.
         max_tubes: for how many pairs of clocks error bars may be worked out.
         domains: what clocks are and may do, for the tube's error bars, where the trace does not
             say. Clock 64 to 127 without a sequence means that of every sequence.

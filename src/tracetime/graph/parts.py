@@ -73,7 +73,7 @@ class GraphParts:
 
     def counts_ticks(self, clock: ClockId) -> bool:
         """Whether readings of a clock are no ns: of another unit, or of another or an open rate."""
-        return self.contents.unit_ns(clock) != 1 or self.state.domain(clock).ns_per_tick != 1
+        return self.contents.unit_ns(clock) != 1 or self.state.ns_per_tick(clock) != 1
 
     def shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]:
         """(snapshots, readings of one, readings of the other) of the snapshots that have both."""

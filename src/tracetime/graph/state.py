@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TypeAlias
 
 from tracetime._kernels.graph import view
@@ -88,9 +89,14 @@ class GraphState:
         """The declared domain of a clock, or the one of its kind."""
         return self.domains.get(clock) or ClockDomain.of_kind(clock)
 
+    def ns_per_tick(self, clock: ClockId) -> Fraction | None:
+        """The declared rate of a clock, or that of its kind: `domain` takes long to make one."""
+        declared = self.domains.get(clock)
+        return declared.ns_per_tick if declared else ClockDomain.rate_of_kind(clock)
+
     def name(self, clock: ClockId) -> str:
         """The declared name of a clock, or the given one, or its id."""
-        # Not `domain`: that of a kind has no name, and takes long to make.
+        # Not `domain`: that of a kind has no name.
         declared = self.domains.get(clock)
         return (declared and declared.name) or self.given.get(clock) or str(clock)
 

@@ -5,7 +5,7 @@ import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 import pytest
 
-from tracetime import diagnose, open_trace
+from tracetime import TraceError, diagnose, open_trace
 from tracetime.doctor.finding import in_order
 
 pytest_plugins = ["cli"]
@@ -155,3 +155,15 @@ def test_parquet_of_dictionaries_is_joined_as_well(tmp_path):
     with open_trace(tmp_path / "t.parquet") as trace:
         rows = trace.read_all(names=True)
     assert rows["name"].to_pylist() == table["name"].to_pylist()
+
+
+def test_rows_that_name_more_clocks_than_the_limit_are_refused(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("timestamp,clock\n" + "".join(f"{k},com.example.c{k}\n" for k in range(9)))
+    with open_trace(path, max_clocks=9) as trace:
+        assert len(trace.clocks.names) == 9
+    with (
+        pytest.raises(TraceError, match=r"name more than 8 clocks.*--max-clocks"),
+        open_trace(path, max_clocks=8) as trace,
+    ):
+        list(trace.events())

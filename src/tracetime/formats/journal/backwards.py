@@ -31,6 +31,8 @@ def backwards(boots: Mapping[tuple[int, int, int, int], Values]) -> Values:
             machines.setdefault(boot[:2], []).append(read)
     found = [np.empty(0, np.int64)]
     for boots_of in machines.values():
+        if len(boots_of) == 1:
+            continue
         latest_us = 0
         for _, realtime_us, entries in sorted(boots_of, key=lambda read: int(read[1].min())):
             found.append(entries[realtime_us < latest_us - USUAL_US])

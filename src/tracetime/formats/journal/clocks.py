@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -77,11 +77,10 @@ def read_clocks(batches: Iterable[Entries], most_clocks: int) -> JournalClocks:
                 f"{most_clocks}; if it really has, raise the limit (--max-clocks)"
             )
     boots = _clocks_of(list(times))
-    graph = ClockGraph()
+    graph = ClockGraph(domains=[one for boot in times for one in _domains(boots[boot], boot)])
     packets = [np.empty(0, np.int64)]
     read = {boot: _by_monotonic(np.concatenate(parts, axis=1)) for boot, parts in times.items()}
     for boot, entries in read.items():
-        _declare(graph, boots[boot], boot)
         if boots[boot].monotonic is not None:
             packets.append(_add(graph, boots[boot], entries))
     machines = list(range(len({boot[:2] for boot in times}) or 1))
@@ -91,7 +90,7 @@ def read_clocks(batches: Iterable[Entries], most_clocks: int) -> JournalClocks:
     of_those = [
         f"boot {_hex(boot[2:])}"
         for boot, entries in known.items()
-        if np.isin(entries[2], late).any()
+        if len(late) and np.isin(entries[2], late).any()
     ]
     numbers = np.concatenate(packets).astype(np.uint64)
     return JournalClocks(of_file, boots, numbers, late, of_those)
@@ -158,25 +157,24 @@ def _hex(halves: tuple[int, ...]) -> str | None:
     return None if halves == _NO_ID else "".join(f"{half % 2**64:016x}" for half in halves)
 
 
-def _declare(graph: ClockGraph, clocks: BootClocks, boot: Boot) -> None:
-    """journald writes whole us; the kernel runs both clocks at one rate.
+def _domains(clocks: BootClocks, boot: Boot) -> Iterator[ClockDomain]:
+    """What is declared of the clocks of a boot.
 
-    NTP slews both alike: REALTIME is MONOTONIC and an offset that changes where it is set, at a
-    leap second, and over a suspend. Counted in the seconds of either, the other does not drift.
+    journald writes whole us; the kernel runs both clocks at one rate. NTP slews both alike:
+    REALTIME is MONOTONIC and an offset that changes where it is set, at a leap second, and over a
+    suspend. Counted in the seconds of either, the other does not drift.
     """
-    graph.declare(ClockDomain(clocks.realtime, tick_ns=1000, max_drift_ppm=0))
+    yield ClockDomain(clocks.realtime, tick_ns=1000, max_drift_ppm=0)
     if clocks.monotonic is not None:
         named = clocks.monotonic.clock != _MONOTONIC
-        graph.declare(
-            ClockDomain(
-                clocks.monotonic,
-                name=_name(boot) if named else None,
-                tick_ns=1000,
-                max_drift_ppm=0,
-                oscillator=posix_oscillator(clocks.monotonic.machine),
-                disciplined=True,
-                assumed_half_width_ns=BETWEEN_READS_NS,
-            )
+        yield ClockDomain(
+            clocks.monotonic,
+            name=_name(boot) if named else None,
+            tick_ns=1000,
+            max_drift_ppm=0,
+            oscillator=posix_oscillator(clocks.monotonic.machine),
+            disciplined=True,
+            assumed_half_width_ns=BETWEEN_READS_NS,
         )
 
 

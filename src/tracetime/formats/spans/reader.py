@@ -55,9 +55,12 @@ class SpansTrace(SpanTrace):
             calls.add(spans, hosts)
             self._steps.add(spans, hosts)
         trace_clock = _clock(0)
-        graph = ClockGraph(trace_clock)
-        for number, host in enumerate(resources.hosts):
-            graph.declare(ClockDomain(_clock(number), _title(host), tick_ns=self._source.tick_ns))
+        tick_ns = self._source.tick_ns
+        domains = [
+            ClockDomain(_clock(number), _title(host), tick_ns=tick_ns)
+            for number, host in enumerate(resources.hosts)
+        ]
+        graph = ClockGraph(trace_clock, domains)
         orders, self._odd = calls.found(resources.shared_hosts(), self._steps)
         if orders:
             graph._parts.state.orders.add_of_many(

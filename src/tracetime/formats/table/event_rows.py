@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tracetime.arrays import arrow_of, known_of, texts_of
-from tracetime.clocks.ids import UINT32_MAX, ClockId
+from tracetime.clocks.ids import UINT32_MAX, ClockId, hashed_name
 from tracetime.errors import TraceError, UsageError
 from tracetime.event_clocks import distinct, machine_indexes
 from tracetime.events_table import Columns, Kind, Vocabulary
@@ -25,7 +25,7 @@ from tracetime.formats.table.given_places import (
     is_placed,
     policy_of,
 )
-from tracetime.formats.table.row_columns import Rows, is_clock, margins_of, unknown_clock
+from tracetime.formats.table.row_columns import Rows, is_clock, margins_of
 from tracetime.formats.table.snapshot_tables import preferred
 from tracetime.formats.table.tally import Tally
 from tracetime.graph.graph import ClockGraph
@@ -52,21 +52,23 @@ class EventRowTable:
 
     Args:
         schema: of the table.
+        most_clocks: so many its rows may name.
 
     Attributes:
         placed_by: the policy by which the table has placed its events; None where it has not.
     """
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, most_clocks: int) -> None:
         self._is_placed = is_placed(schema.names)
         bars = has_bars(schema.names)
         self.placed_by = policy_of(schema, bars) if self._is_placed else None
         self._names = schema.names
+        self._most_clocks = most_clocks
         self._kinds: dict[str, int] = {}
         self._payloads: dict[str, int] = {}
         self._clocks: set[tuple[int, int, int]] = set()
         self._moved: set[tuple[int, int, int]] = set()
-        self._texts: set[str] = set()
+        self._parsed: dict[str, ClockId] = {}
         said = (schema.metadata or {}).get(TRACE_CLOCK_KEY)
         self._said = None if said is None else _clock_in_metadata(said)
 
@@ -88,14 +90,16 @@ class EventRowTable:
                 known.setdefault(text, len(known))
             if len(known) > most:
                 raise TraceError(f"column {name!r} has more than {most} texts")
-        clocks = rows.clocks("clock")
+        clocks = rows.clocks("clock", parsed=self._parsed)
         triples, which = distinct(*clocks)
         self._clocks.update(triples)
+        if len(self._clocks) > self._most_clocks:
+            raise TraceError(
+                f"the rows name more than {self._most_clocks} clocks; if they really do, raise the "
+                "limit (--max-clocks)"
+            )
         if len({machine for _, _, machine in self._clocks}) > _MOST_MACHINES:
             raise TraceError(f"there are more than {_MOST_MACHINES} machines")
-        texts = rows.text("clock")
-        if texts is not None:
-            self._texts.update(texts.dictionary.to_pylist())
         if self._is_placed and self._said is None:
             there, is_there = known_of(self._trace_times(rows))
             moved = is_there & (rows.times("timestamp").values != there)
@@ -116,18 +120,19 @@ class EventRowTable:
         trace_clock = self._said or self._trace_clock(machines)
         graph = ClockGraph(trace_clock)
         graph._parts.state.baked = self._is_placed
-        for text in self._texts:
-            if is_clock(text):
-                graph._parts.state.take_names(text)
-            elif text:
-                graph._parts.state.given[unknown_clock(text)] = printable(text, 60)
+        given = graph._parts.state.given
+        for text, clock in self._parsed.items():
+            if hashed_name(text) is not None:
+                given[clock] = printable(text.strip())
+            elif text and not is_clock(text):
+                given[clock] = printable(text, 60)
         return FileClocks(graph, trace_clock, machines)
 
     def _trace_clock(self, machines: list[int]) -> ClockId:
         """The clock whose timestamps are trace times, where the file does not say."""
         indexes = machine_indexes(machines)
         able = [
-            ClockId(clock, sequence, indexes[machine])
+            ClockId.of_trace(clock, sequence, indexes[machine], 0)
             for clock, sequence, machine in self._clocks - self._moved
             if clock
         ]
@@ -136,7 +141,7 @@ class EventRowTable:
     def records(self, rows: Rows, names: bool, position: int, tally: Tally) -> Records:
         """The events of a batch; those without a timestamp are left out."""
         given = rows.times("timestamp")
-        clock, sequence, machine = rows.clocks("clock")
+        clock, sequence, machine = rows.clocks("clock", parsed=self._parsed)
         columns: Columns = {
             name: rows.whole(name, most).astype(kind) for name, (kind, most) in _WHOLE.items()
         }

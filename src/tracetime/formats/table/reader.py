@@ -103,7 +103,7 @@ class TableTrace(RecordTrace):
         with self._stored() as table:
             layout = _layout_of(table.schema, self.path)
             if isinstance(layout, EventRows):
-                self._events = EventRowTable(table.schema)
+                self._events = EventRowTable(table.schema, self.options.max_clocks)
                 self._learn_units(table, ["timestamp"])
                 for rows in self._rows(table, self._events.columns(names=False)):
                     self._events.learn(rows)

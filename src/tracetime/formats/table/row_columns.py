@@ -121,13 +121,16 @@ class Rows:
         codes = np.array([*(known.get(one, none) for one in column.dictionary.to_pylist()), none])
         return codes[self._indices(column)]
 
-    def clocks(self, name: str, known: bool = False) -> tuple[Numbers, Numbers, Numbers]:
+    def clocks(
+        self, name: str, known: bool = False, parsed: dict[str, ClockId] | None = None
+    ) -> tuple[Numbers, Numbers, Numbers]:
         """The number, sequence and machine_id of the clock of each row; number 0 for none.
 
         A name that no clock has is that of a clock which nothing ties.
 
         Args:
             known: refuse such names.
+            parsed: the clocks of texts, to which those of others are added.
 
         Raises:
             TraceError: no clock has such a number.
@@ -138,7 +141,9 @@ class Rows:
             scoped = (clock >= FIRST_SEQUENCE_CLOCK) & (clock < FIRST_GLOBAL_CLOCK)
             sequence = np.where(scoped, self.whole("sequence", UINT32_MAX), 0)
         else:
-            ids = [_clock(name, text, known) for text in column.dictionary.to_pylist()]
+            texts, parsed = column.dictionary.to_pylist(), {} if parsed is None else parsed
+            parsed |= {text: _clock(name, text, known) for text in texts if text not in parsed}
+            ids = [parsed[text] for text in texts]
             which = self._indices(column)
             clock = np.array([*(one.clock for one in ids), 0])[which]
             sequence = np.array([*(one.sequence for one in ids), 0])[which]
