@@ -154,7 +154,7 @@ class ErrorBars:
             if observer is not None and clock != self._trace_clock:
                 both = group[(before[group] == RESOLVED) & (status[group] == RESOLVED)]
                 observer.compare(clock, floor[both], estimate[both])
-                unsure = np.isin(status[group], (NO_PATH, ONE_SIDED))
+                unsure = is_any_of(status[group], (NO_PATH, ONE_SIDED))
                 if np.any((before[group] == RESOLVED) & unsure):
                     observer.untie(clock)
         barred = is_any_of(status, BARRED)

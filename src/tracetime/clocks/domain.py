@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.clocks.families import COARSE, ONE_OSCILLATOR, ONE_RATE, posix_oscillator
-from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike, hashed_name
+from tracetime.clocks.ids import BUILTIN_IDS, FIRST_SEQUENCE_CLOCK, ClockId, ClockLike, hashed_name
 from tracetime.errors import UsageError
 
 SLEWED_DRIFT_PPM: Final = 500.0
@@ -194,7 +194,24 @@ class ClockDomain:
 
 @lru_cache(maxsize=1 << 15)
 def _of_kind(clock: ClockId) -> ClockDomain:
+    """That of the same clock of the first machine, or of the first clock that is not builtin."""
+    usual = _usual(min(clock.clock, FIRST_SEQUENCE_CLOCK))
+    made = object.__new__(ClockDomain)
+    for name in _FIELDS:
+        object.__setattr__(made, name, getattr(usual, name))
+    object.__setattr__(made, "id", clock)
+    if usual.oscillator is not None:
+        object.__setattr__(made, "oscillator", posix_oscillator(clock.machine))
+    return made
+
+
+@cache
+def _usual(number: int) -> ClockDomain:
+    clock = ClockId(number)
     return ClockDomain(clock, ns_per_tick=ClockDomain.rate_of_kind(clock))
+
+
+_FIELDS: Final = tuple(field.name for field in fields(ClockDomain))
 
 
 def domain_facts(domain: ClockDomain, clock: object) -> dict[str, Any]:

@@ -203,7 +203,7 @@ def _by_machine(groups: list[Group]) -> dict[int, list[Group]]:
 
 
 def _clocks(groups: list[Group]) -> tuple[ClockId, ...]:
-    return tuple(sorted({group.clock for group in groups}))
+    return tuple(sorted({group.clock for group in groups}, key=ClockId.order))
 
 
 def _events(groups: list[Group]) -> int:

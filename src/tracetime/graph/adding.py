@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 
 from tracetime._kernels.graph import view
+from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import SNAPSHOT_FAULTS
 from tracetime.graph.parts import GraphParts
 from tracetime.graph.state import GraphState
+
+Values = npt.NDArray[np.int64]
 
 
 def add_snapshot(parts: GraphParts, given: Snapshot | ReadingsByClock) -> None:
@@ -21,22 +27,44 @@ def add_snapshot(parts: GraphParts, given: Snapshot | ReadingsByClock) -> None:
         _add(parts.state, snapshot)
 
 
+def add_readings(parts: GraphParts, clocks: Sequence[ClockId], values_ns: Values) -> None:
+    """Add snapshots of clocks that count ns, of whose reading nothing more is known.
+
+    values_ns: int64, a row each, a column for each clock.
+    """
+    n = len(clocks)
+    with parts.lock:
+        _add_rows(
+            parts.state, clocks, values_ns, np.ones(n, dtype=np.int64), np.zeros(n, dtype=np.uint8)
+        )
+
+
 def _add(state: GraphState, snapshot: Snapshot) -> None:
     clocks, readings = snapshot.clocks, snapshot.readings.values()
-    n = len(snapshot)
-    values = np.empty((n, len(clocks)), dtype=np.int64)
+    values = np.empty((len(snapshot), len(clocks)), dtype=np.int64)
     for column, reading in enumerate(readings):
         values[:, column] = reading.value
+    units = np.array([reading.unit_ns for reading in readings], dtype=np.int64)
+    incremental = np.array([reading.incremental for reading in readings], dtype=np.uint8)
+    first = view.version(state.engine)
+    try:
+        _add_rows(state, clocks, values, units, incremental)
+    finally:
+        state.measured.add(first, view.version(state.engine), snapshot)
+
+
+def _add_rows(
+    state: GraphState,
+    clocks: Sequence[ClockId],
+    values: Values,
+    units: Values,
+    incremental: npt.NDArray[np.uint8],
+) -> None:
+    trace_key = None if state.trace_clock is None else state.key(state.trace_clock)
+    keys = [state.key(clock) for clock in clocks]
     added, fault, position = view.add_snapshots(
-        state.engine,
-        [state.key(clock) for clock in clocks],
-        values,
-        np.array([reading.unit_ns for reading in readings], dtype=np.int64),
-        np.array([reading.incremental for reading in readings], dtype=np.uint8),
-        None if state.trace_clock is None else state.key(state.trace_clock),
+        state.engine, keys, values, units, incremental, trace_key
     )
-    end = view.version(state.engine)
-    state.measured.add(end - added, end, snapshot)
     if fault:
-        which = f"snapshot {added} of {n}: " if n > 1 else ""
+        which = f"snapshot {added} of {len(values)}: " if len(values) > 1 else ""
         raise UsageError(which + SNAPSHOT_FAULTS[fault].format(clock=clocks[position]))

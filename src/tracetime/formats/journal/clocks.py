@@ -12,11 +12,11 @@ import numpy.typing as npt
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import posix_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
-from tracetime.clocks.snapshot import Snapshot
 from tracetime.errors import TraceError
 from tracetime.formats.journal.backwards import backwards
 from tracetime.formats.journal.entries import Columns, Entries
 from tracetime.formats.record_trace import FileClocks
+from tracetime.graph.adding import add_readings
 from tracetime.graph.graph import ClockGraph
 
 Values = npt.NDArray[np.int64]
@@ -184,9 +184,12 @@ def _add(graph: ClockGraph, clocks: BootClocks, read: Values) -> Values:
     read: as `_by_monotonic` returns it.
     """
     assert clocks.monotonic is not None
-    monotonic, realtime = read[:2] * 1000
     if read.size:
-        graph.add_snapshot(Snapshot({clocks.realtime: realtime, clocks.monotonic: monotonic}))
+        add_readings(
+            graph._parts,
+            [clocks.realtime, clocks.monotonic],
+            np.ascontiguousarray(read[1::-1].T) * 1000,
+        )
     entries: Values = read[2]
     return entries
 

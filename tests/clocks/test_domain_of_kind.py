@@ -1,0 +1,18 @@
+"""The domain of a clock that is not declared."""
+
+import pytest
+
+from tracetime import ClockDomain
+from tracetime.clocks.ids import ClockId
+
+NUMBERS = [*range(13), 63, 64, 127, 128, 200, 0x8000_0005]
+
+
+@pytest.mark.parametrize("machine", [0, 3])
+@pytest.mark.parametrize("number", NUMBERS)
+def test_it_is_the_one_that_says_nothing_but_the_clock(number, machine):
+    """The rate of a TSC alone is open."""
+    clock = ClockId(number, machine=machine)
+    plain = ClockDomain(clock, ns_per_tick=ClockDomain.rate_of_kind(clock))
+    assert ClockDomain.of_kind(clock) == plain
+    assert ClockDomain.of_kind(clock).over(plain) == plain
