@@ -210,20 +210,19 @@ def test_handlers_do_not_pile_up_while_another_thread_flushes(tmp_path, monkeypa
     assert max(depths) < 30
 
 
-@pytest.mark.parametrize("place", range(1, 16))
+@pytest.mark.parametrize("place", range(1, 71))
 def test_what_a_handler_flushes_is_in_the_file_when_that_returns(tmp_path, place):
-    """Whatever line of a flush it interrupts, before that writes."""
+    """Whatever line of a flush it interrupts: the handler may end the process."""
     path = tmp_path / "out.pftrace"
 
     def handler():
-        in_progress = rec._writer._writing
         rec.instant("signal")
         rec.flush()
-        assert in_progress or names_of(path.read_bytes())["signal"] == 1
+        assert names_of(path.read_bytes()) == {"usual": 1, "signal": 1}
 
     with tt.record(path, interval=None, sampler=Live()) as rec:
         rec.instant("usual")
-        assert lines_of(rec.flush, place, handler) > 15
+        assert lines_of(rec.flush, place, handler) >= place
     assert names_of(path.read_bytes()) == {"usual": 1, "signal": 1}
 
 

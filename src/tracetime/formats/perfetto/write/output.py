@@ -146,20 +146,57 @@ class TraceOutput:
             UsageError: not all could be written; the rest waits. Somebody has cut the file, or has
                 deleted, moved or replaced it.
         """
-        # All of it in C: no signal comes between taking a block and keeping it.
-        self._taken.extend(iter(self._take, b""))
         try:
-            if self._taken and not self._begun:
-                if not self._made or len(self._taken[0]) < len(_BEGINNING):
-                    os.ftruncate(self._file.fileno(), 0)
-                self._first = self._taken[0][:_FIRST]
-                self._begun = True
+            self._begin()
             while not self._is_overwritten() and self._next_block():
                 self._write_block()
             self._wait_for_disk()
             self._check()
         except OSError as error:
             raise self.too_large(error) from error
+
+    def write_ahead(self) -> None:
+        """Write what waits, for a signal's handler that interrupts `write` and may end the process.
+
+        If `write` goes on, it writes the same bytes to the same places once more.
+
+        Raises:
+            UsageError: not all could be written.
+        """
+        try:
+            self._begin()
+            if self._is_overwritten():
+                return
+            begin, _, done = self._block
+            at = begin + done
+            try:
+                # Another handler that interrupts this one adds to what waits.
+                for part in list(self._waiting()):
+                    at = self._put(part, at)
+            except OSError:
+                os.ftruncate(self._file.fileno(), begin + done)
+                raise
+            if self._sync:
+                self._sync_file()
+        except OSError as error:
+            raise self.too_large(error) from error
+
+    def _begin(self) -> None:
+        """Take what waits; before the first of it, the file is emptied."""
+        # All of it in C: no signal comes between taking a block and keeping it.
+        self._taken.extend(iter(self._take, b""))
+        if self._taken and not self._begun:
+            if not self._made or len(self._taken[0]) < len(_BEGINNING):
+                os.ftruncate(self._file.fileno(), 0)
+            self._first = self._taken[0][:_FIRST]
+            self._begun = True
+
+    def _put(self, data: memoryview, at: int) -> int:
+        """Write bytes at a place; returns where they end."""
+        while data:
+            done = os.pwrite(self._file.fileno(), data[:_AT_ONCE], at)
+            data, at = data[done:], at + done
+        return at
 
     def _is_overwritten(self) -> bool:
         """Whether somebody has cut the file or written to it: what comes after cannot be read."""
@@ -283,8 +320,11 @@ class TraceOutput:
         self._begins = deque([0, *(begin for begin in self._begins if 0 < begin < size), size])
 
     def _wait_for_disk(self) -> None:
-        if not self._sync or self._synced == self.size:
-            return
+        if self._sync and self._synced != self.size:
+            self._sync_file()
+            self._synced = self.size
+
+    def _sync_file(self) -> None:
         if sys.platform == "darwin":
             fcntl.fcntl(self._file, fcntl.F_FULLFSYNC)
         else:
@@ -296,7 +336,6 @@ class TraceOutput:
                 os.fsync(folder)
             finally:
                 os.close(folder)
-        self._synced = self.size
 
     @property
     def closed(self) -> bool:

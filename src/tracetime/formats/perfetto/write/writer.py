@@ -323,8 +323,9 @@ class TraceWriter:
             with self._flushing:
                 self._waiting[thread] = waiting
                 if self._writing:
-                    # A signal's handler: the flush that it interrupted writes this, too.
+                    # A signal's handler: the flush that it interrupted may never go on.
                     self._again = True
+                    self._output.write_ahead()
                 elif not self._closed and not self.forked:
                     self._write()
         finally:
