@@ -185,11 +185,11 @@ def jaeger_processes(n: int) -> bytes:
 
 
 def unfinished_slices(n: int) -> bytes:
-    """Threads of Chrome's JSON: 250 slices in each other, and in these as many that do not end."""
+    """Threads of Chrome's JSON, in turn: 250 slices in each other, in these 250 that do not end."""
     events = []
     for k in range(n):
         thread, depth = divmod(k, 500)
-        on = f'"pid":1,"tid":{thread + 1},"ts":{depth}'
+        on = f'"pid":1,"tid":{thread + 1},"ts":{2000 * thread + depth}'
         dur = 1000 - 2 * depth
         kind = f'"ph":"X","dur":{dur},"name":"a"' if depth < 250 else f'"ph":"B","name":"{depth}"'
         events.append(f"{{{kind},{on}}}")
@@ -234,7 +234,7 @@ FAMILIES: Final[dict[str, Family]] = {
     "empty events of OTLP spans": Family(3_000_000, otlp_events, "json"),
     "empty logs of Jaeger spans": Family(3_000_000, jaeger_logs, "json"),
     "processes of Jaeger spans": Family(95_000, jaeger_processes, "json"),
-    "unfinished slices of Chrome's JSON": Family(190_000, unfinished_slices, "json"),
+    "unfinished slices of Chrome's JSON": Family(170_000, unfinished_slices, "json"),
     "boots of a journal": Family(50_000, boots, "export"),
     "rows of a noisy table": Family(290_000, noisy_table, "csv"),
     "sequences of two clocks": Family(100_000, _joined(costly.sequences)),
