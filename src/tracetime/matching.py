@@ -66,14 +66,7 @@ def match_messages(sent: Keys, received: Keys) -> MatchedMessages:
             another number of columns or another type of column on the other side.
     """
     sides = [keys if isinstance(keys, tuple) else (keys,) for keys in (sent, received)]
-    columns, others = ([_column(column) for column in side] for side in sides)
-    if len(columns) != len(others) or not columns:
-        raise UsageError(
-            f"keys have {len(columns)} columns where sent and {len(others)} where received: "
-            "give the same columns of both sides"
-        )
-    n, m = _length(columns), _length(others)
-    codes, known = _numbered(columns, others)
+    n, m, codes, known = numbered(*sides)
     every = int(codes.max(initial=-1)) + 1
     is_sent = np.arange(n + m) < n
     index = np.concatenate([np.arange(n), np.arange(m)])
@@ -130,14 +123,25 @@ def _length(columns: Sequence[pa.Array]) -> int:
     return lengths.pop()
 
 
-def _numbered(
-    columns: Sequence[pa.Array], others: Sequence[pa.Array]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def numbered(
+    sent: Sequence[KeyColumn], received: Sequence[KeyColumn]
+) -> tuple[int, int, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """A number for each key, the same for equal keys, of both sides after each other.
 
-    Also which keys are known: none of their columns is null. The numbers are below the number of
-    messages.
+    Returns:
+        how many are sent and received, the numbers, which are below the number of messages, and
+        which keys are known: none of their columns is null.
+
+    Raises:
+        UsageError: as `match_messages`.
     """
+    columns, others = ([_column(column) for column in side] for side in (sent, received))
+    if len(columns) != len(others) or not columns:
+        raise UsageError(
+            f"keys have {len(columns)} columns where sent and {len(others)} where received: "
+            "give the same columns of both sides"
+        )
+    n, m = _length(columns), _length(others)
     codes, known = _codes(_together(columns[0], others[0]))
     for one, other in zip(columns[1:], others[1:], strict=True):
         more, also = _codes(_together(one, other))
@@ -145,7 +149,7 @@ def _numbered(
         joined = codes * (int(more.max(initial=0)) + 1) + more
         codes, _ = _codes(arrow_of(joined))
         known &= also
-    return codes, known
+    return n, m, codes, known
 
 
 def _together(one: pa.Array, other: pa.Array) -> pa.Array:

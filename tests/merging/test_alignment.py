@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from merge_worlds import kineto_of_one_rank
 from seeds import seeds
 
 import tracetime as tt
 from tools.make_ranks import make_ranks
+from tracetime.merging import alignment
 from tracetime.merging.alignment import LEAST, Meetings, align
 from tracetime.merging.joined import JoinedTraces
 
@@ -87,11 +90,66 @@ def test_steps_that_repeat_to_the_microsecond_are_not_aligned():
     assert not len(align(Meetings(ends, kinds), Meetings(ends[:80], kinds[:80])).ours)
 
 
-def ranks_of(folder, seed, resets):
+@given(
+    st.lists(st.tuples(st.integers(1, 60), st.integers(0, 2)), min_size=LEAST, max_size=40),
+    st.integers(0, 3),
+    st.lists(st.integers(-3, 3), min_size=40, max_size=40),
+    st.integers(10, 1_000),
+)
+def test_many_shifts_at_once_fit_as_each_alone(steps, shift, noise, seen):
+    """Also in some blocks at a time, unless an overlap is looked at in part."""
+    gaps, kinds = np.array(steps).T
+    one = Meetings(np.cumsum(gaps * MS), kinds)
+    moved = one.part(shift, len(kinds)).ends + np.array(noise)[: len(kinds) - shift] * US
+    other = Meetings(moved, kinds[shift:])
+    shifts = np.arange(LEAST - len(kinds), len(moved) - LEAST + 1)
+    fits = [alignment._fit(one, other, k) for k in shifts.tolist()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alignment, "_AT_ONCE", seen)
+        found = [*alignment._spreads(one, other, shifts, LEAST)]
+    expected = [np.inf if fit is None else fit.spread for fit in fits]
+    assert np.concatenate([[], *found]).tolist() == expected
+
+
+@pytest.mark.parametrize("seed", seeds(5))
+def test_files_of_many_collectives_are_aligned_by_a_whole_look_at_a_few_shifts(seed, monkeypatch):
+    random, ends, kinds = job(seed, n=3_000)
+    looks, fit = [], alignment._fit
+    monkeypatch.setattr(alignment, "_fit", lambda *args: looks.append(args[2]) or fit(*args))
+    ours, theirs = np.arange(2_500), np.arange(400, 3_000)
+    here, there = pairs(
+        seen(random, ends, kinds, ours), seen(random, ends, kinds, theirs, -S), ours, theirs
+    )
+    assert here.tolist() == there.tolist() == np.arange(400, 2_500).tolist()
+    assert len(looks) <= 64
+
+
+@pytest.mark.parametrize("seed", seeds(5))
+def test_many_collectives_of_different_times_are_not_aligned(seed):
+    random = np.random.default_rng(seed)
+    one, other = (np.cumsum(2 * S + random.integers(0, MS, 600)) for _ in range(2))
+    kinds = np.zeros(600, dtype=np.int64)
+    assert not len(align(Meetings(one, kinds), Meetings(other, kinds)).ours)
+
+
+def test_how_far_a_file_is_off_itself_is_computed_once(tmp_path, monkeypatch):
+    of_itself, spreads = [], alignment._spreads
+
+    def counted(one, other, *args):
+        of_itself.extend([one] if one is other else [])
+        return spreads(one, other, *args)
+
+    monkeypatch.setattr(alignment, "_spreads", counted)
+    with JoinedTraces([rank.path for rank in ranks_of(tmp_path, 1, 0, ranks=6)]) as joined:
+        assert len(joined.ties) == 15
+    assert len(of_itself) == 6
+
+
+def ranks_of(folder, seed, resets, ranks=3):
     return make_ranks(
         kineto_of_one_rank(folder / "kineto.json"),
         folder,
-        ranks=3,
+        ranks=ranks,
         seed=seed,
         seconds=20,
         resets=resets,

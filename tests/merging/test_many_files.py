@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+import json
+from itertools import combinations, product
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from merge_worlds import trace_of
 
 import tracetime as tt
-from tracetime.merging import boots, collectives
+from tracetime.merging import boots, collectives, message_ties
 from tracetime.merging.joined import JoinedTraces
 
-S = 10**9
+MS, S = 10**6, 10**9
 
 
 def files(folder, facts):
@@ -114,22 +116,184 @@ def test_boots_are_those_that_all_pairs_give(tmp_path_factory, facts):
             assert sorted(joined.boots.groups) == sorted(map(sorted, groups))
 
 
-@given(st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=12), st.integers(1, 12))
-def test_files_with_collectives_of_a_kind_are_compared_with_the_first_that_have_it(kinds, hubs):
-    """Pairs grow with the files, and what all pairs would tie is tied."""
+KINDS = st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=12)
+
+
+def compared_with_collectives(kinds, hubs, agree=lambda one, other: True, first=0, clocks=None):
+    """The pairs of files that are compared, by the kinds of each."""
     none = np.zeros(0, np.int64)
-    found = [collectives._Collectives(none, none, [(str(key),) for key in keys]) for keys in kinds]
+    found = [collectives._Collectives(none, none, np.array(own, np.int64)) for own in kinds]
+    clocks = [tt.ClockId(64, n, 0) for n in clocks or range(len(kinds))]
+    pairs = []
+
+    def tie(one, other):
+        pairs.append((one, other))
+        return agree(one, other)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(collectives, "_MOST_HUBS", hubs)
-        pairs = collectives._pairs(found)
-    every = [
-        pair for pair in combinations(range(len(kinds)), 2) if {*kinds[pair[0]]} & {*kinds[pair[1]]}
-    ]
-    assert len(pairs) <= hubs * sum(len({*keys}) for keys in kinds)
+        collectives._compare(found, clocks, first, tie)
+    return pairs
+
+
+def with_a_kind_in_common(kinds):
+    pairs = combinations(range(len(kinds)), 2)
+    return [(one, other) for one, other in pairs if {*kinds[one]} & {*kinds[other]}]
+
+
+@given(KINDS, st.integers(0, 11))
+def test_as_many_files_with_collectives_as_may_be_hubs_are_all_compared(kinds, first):
+    pairs = compared_with_collectives(kinds, len(kinds), first=first)
+    assert sorted(pairs) == with_a_kind_in_common(kinds)
+
+
+@given(KINDS, st.integers(1, 12))
+def test_files_with_collectives_are_tied_as_all_pairs_would(kinds, hubs):
+    """Each pair is compared once, and pairs grow with the files."""
+    pairs = compared_with_collectives(kinds, hubs)
+    every = with_a_kind_in_common(kinds)
+    assert len({*pairs}) == len(pairs)
     assert {*pairs} <= {*every}
     assert groups(len(kinds), pairs) == groups(len(kinds), every)
-    if hubs >= len(kinds):
-        assert pairs == every
+    if hubs == 2:
+        assert len(pairs) <= 2 * sum(len({*own}) for own in kinds)
+
+
+@given(KINDS, st.sets(st.tuples(st.integers(0, 11), st.integers(0, 11))), st.integers(1, 12))
+def test_files_that_some_hubs_do_not_tie_are_compared_with_the_others(kinds, agree, hubs):
+    pairs = compared_with_collectives(kinds, hubs, lambda *pair: pair in agree)
+    having = [[n for n, own in enumerate(kinds) if kind in own] for kind in range(4)]
+    to_hubs = {
+        pair for numbers in having for hub in numbers[:hubs] for pair in product([hub], numbers)
+    }
+    possible = {pair for pair in agree if {pair, pair[::-1]} & to_hubs and pair[0] < pair[1]}
+    assert groups(len(kinds), agree & {*pairs}) == groups(len(kinds), possible)
+
+
+def test_most_files_with_collectives_are_compared_with_two():
+    for files in (50, 100):
+        pairs = compared_with_collectives([[0]] * files, 16)
+        assert len(pairs) == 2 * files - 3
+    # Those of one clock are compared for what they say of it together.
+    clocks = [n // 8 for n in range(64)]
+    pairs = compared_with_collectives([[0]] * 64, 16, clocks=clocks)
+    assert {(one, 60) for one in range(16)} <= {*pairs}
+
+
+def test_the_file_of_the_timeline_and_one_with_the_most_collectives_are_hubs():
+    kinds = [[0] * (9 if n == 7 else 5) for n in range(40)]
+    pairs = compared_with_collectives(kinds, 16, first=30)
+    assert {pair for pair in pairs if 25 in pair} == {(25, 30), (7, 25)}
+
+
+def job(folder, ends, set_from=None):
+    """Files of one job: of each so many collectives; the clock of the last is set from one on."""
+    random = np.random.default_rng(1)
+    met = np.cumsum(50_000 + random.integers(0, 3_000, max(ends)))
+    paths = []
+    for n, end in enumerate(ends):
+        begins = met[:end] - random.integers(500, 1_500, end)
+        offset = np.full(end, 1_000_000 * n)
+        if set_from is not None and n == len(ends) - 1:
+            offset[set_from:] += 20_000
+        leaves = met[:end] + random.integers(0, 5, end)
+        times = zip((begins + offset).tolist(), (leaves - begins).tolist(), strict=True)
+        events = [
+            {"ph": "X", "pid": 1, "tid": 1, "name": "meet", "ts": ts, "dur": dur}
+            for ts, dur in times
+        ]
+        paths.append(folder / f"{n}.json")
+        paths[-1].write_text(json.dumps({"traceEvents": events}))
+    return paths
+
+
+def test_bars_to_the_timeline_are_those_that_all_pairs_give(tmp_path, monkeypatch):
+    paths = job(tmp_path, [16] * 24)
+    reports = []
+    for hubs in (16, 24):
+        monkeypatch.setattr(collectives, "_MOST_HUBS", hubs)
+        reports.append(tt.merge(paths, None, together=["name=meet"]))
+    few, every = (
+        [(file.offset_ns, file.half_width_ns, file.worst_half_width_ns) for file in report.files]
+        for report in reports
+    )
+    assert few == every
+    few, every = (sum(len(file.ties) for file in report.files) // 2 for report in reports)
+    assert (few, every) == (2 * 24 - 3, 24 * 23 // 2)
+
+
+def test_a_clock_that_is_set_after_most_files_end_is_told(tmp_path):
+    """That is told by the one file of the first ones that lasts as long."""
+    paths = job(tmp_path, [30] * 9 + [80] + [30] * 10 + [80], set_from=60)
+    report = tt.merge(paths, None, together=["name=meet"])
+    (step,) = report.steps
+    assert (step.file, step.against) == (20, (9,))
+    assert step.least_ns <= 20 * MS <= step.most_ns
+
+
+MESSAGES = st.lists(
+    st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["a", "b", None])), max_size=6),
+    min_size=3,
+    max_size=3,
+)
+
+
+def ends_of(files):
+    """One end of the messages of some files, by the keys of each."""
+    keys = [key for keys in files for key in keys]
+    of = np.repeat(np.arange(len(files)), [*map(len, files)])
+    columns = (pa.chunked_array([pa.array(column)]) for column in keys_of(keys))
+    return message_ties._Ends(of, np.arange(len(keys)), tuple(columns))
+
+
+def keys_of(keys):
+    return (
+        pa.array([str(key[0]) for key in keys], pa.string()),
+        pa.array([key[1] for key in keys], pa.string()),
+    )
+
+
+RULE = message_ties.MessageRule("send", "receive", ("seq", "host"))
+
+
+@given(MESSAGES, MESSAGES)
+def test_messages_of_all_files_are_matched_as_those_of_each_two(sent, received):
+    found = {
+        (one, other): (ours.tolist(), theirs.tolist(), left_out)
+        for one, other, ours, theirs, left_out in message_ties._matched(
+            ends_of(sent), ends_of(received), RULE
+        )
+    }
+    begins = [np.cumsum([0, *map(len, side)]) for side in (sent, received)]
+    expected = {}
+    for one, other in product(range(3), repeat=2):
+        match = tt.match_messages(keys_of(sent[one]), keys_of(received[other]))
+        if len(match.sent):
+            expected[one, other] = (
+                (match.sent + begins[0][one]).tolist(),
+                (match.received + begins[1][other]).tolist(),
+                match.repeated_sent + match.repeated_received,
+            )
+    assert found == expected
+    assert [*found] == sorted(found)
+
+
+def test_messages_are_matched_in_proportion_to_them_and_their_matches(monkeypatch):
+    """All keys are numbered at once; one that all files have twice at both ends is none."""
+    numbered, calls = message_ties.numbered, []
+    monkeypatch.setattr(message_ties, "numbered", lambda *keys: calls.append(1) or numbered(*keys))
+    twice = [[(0, "a")] * 1_000] * 300
+    once = [[(n, "b")] for n in range(300)]
+    files = [one + other for one, other in zip(twice, once, strict=True)]
+    found = [*message_ties._matched(ends_of(files), ends_of(files[::-1]), RULE)]
+    assert [(one, other) for one, other, *_ in found] == [(n, 299 - n) for n in range(300)]
+    assert calls == [1]
+
+
+def test_a_key_that_too_many_files_have_at_both_ends_is_refused():
+    files = ends_of([[(0, "a")]] * 1_000)
+    with pytest.raises(tt.UsageError, match=r"1,000,000 matches by seq, host, more than 97,536"):
+        next(message_ties._matched(files, files, RULE))
 
 
 def groups(files, pairs):

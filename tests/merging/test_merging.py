@@ -165,13 +165,16 @@ def test_too_few_partners_are_told(tmp_path):
 
 def test_no_file_is_read_again_to_tell_what_was_looked_for(tmp_path, monkeypatch):
     read = []
-    sql = tt.Trace.sql
 
-    def counted(self, *args, **options):
-        read.append(self.path)
-        return sql(self, *args, **options)
+    def counted(reading):
+        def read_counted(self, *args, **options):
+            read.append(self.path)
+            return reading(self, *args, **options)
 
-    monkeypatch.setattr(tt.Trace, "sql", counted)
+        return read_counted
+
+    for name in ("events", "slices"):
+        monkeypatch.setattr(tt.Trace, name, counted(getattr(tt.Trace, name)))
     rules = {"match": ["send=ask recv=none key=id"], "together": ["name=ask"]}
     with JoinedTraces(talk(tmp_path, 5_000), **rules) as joined:
         before = len(read)

@@ -8,7 +8,8 @@ alignment that is not clearly better than every other is none.
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -34,6 +35,18 @@ _LEAST_OF_ITSELF: Final = 6
 _MOST_OF_ITSELF: Final = 64
 """With so many later steps of its own a file is compared."""
 
+_SEEN: Final = 256
+"""Of a longer overlap so many collectives show which shifts are worth a whole look."""
+
+_BLOCK: Final = 32
+"""So many of these follow each other."""
+
+_AT_ONCE: Final = 1 << 16
+"""So many collectives are compared at once, with those of one shift or of many."""
+
+_LOOKED_AT: Final = 64
+"""So many shifts get that whole look."""
+
 _MOST_OFF: Final = 1 / 3
 """So many of the neighbours of a match may be off the line."""
 
@@ -41,15 +54,26 @@ Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class Meetings(NamedTuple):
+class Meetings:
     """The collectives of one file, in order: when they ended, ns, and of which kind they are."""
 
-    ends: Values
-    kinds: Values
+    def __init__(self, ends: Values, kinds: Values) -> None:
+        self.ends, self.kinds = ends, kinds
 
     def part(self, first: int, end: int) -> Meetings:
         """Those from one on to before another."""
         return Meetings(self.ends[first:end], self.kinds[first:end])
+
+    @cached_property
+    def off_itself(self) -> float:
+        """How far off it is from itself, some steps later, at least: so is any wrong alignment."""
+        shifts = np.arange(1, len(self.ends) - _LEAST_OF_ITSELF + 1)
+        found = np.empty(0)
+        for spreads in _spreads(self, self, shifts, _LEAST_OF_ITSELF):
+            found = np.append(found, spreads[np.isfinite(spreads)])
+            if len(found) >= _MOST_OF_ITSELF:
+                break
+        return float(found[:_MOST_OF_ITSELF].min(initial=np.inf))
 
 
 class Alignment(NamedTuple):
@@ -91,32 +115,25 @@ def _by_shift(one: Meetings, other: Meetings) -> Alignment:
     n, m = len(one.ends), len(other.ends)
     if min(n, m) < LEAST or n + m > _MOST_SHIFTS * LEAST:
         return _NOTHING
-    scores = [
-        (fit.spread, shift)
-        for shift in range(LEAST - n, m - LEAST + 1)
-        if (fit := _fit(one, other, shift, LEAST)) is not None
+    shifts = np.arange(LEAST - n, m - LEAST + 1)
+    scores = np.concatenate([*_spreads(one, other, shifts, LEAST)])
+    shifts = shifts[np.argsort(scores, kind="stable")[: np.isfinite(scores).sum()]]
+    fits = [
+        (fit.spread, shift, fit)
+        for shift in shifts[: _LOOKED_AT if min(n, m) > _SEEN else 2].tolist()
+        if (fit := _fit(one, other, shift)) is not None
     ]
-    if not scores:
-        return _NOTHING
-    scores.sort()
-    best, shift = scores[0]
-    best = max(best, _FINEST_NS)
-    rivals = [spread for spread, _ in scores[1:2]]
-    rivals += [spread for side in (one, other) for spread in _of_itself(side)]
+    fits.sort(key=lambda one: one[:2])
     # Without a rival nothing tells by how much a wrong alignment would be off.
-    if not rivals or min(rivals) < _CLEARLY * best:
+    rival = min([one.off_itself, other.off_itself, *(spread for spread, *_ in fits[1:2])])
+    if not fits or np.isinf(rival):
         return _NOTHING
-    fit = _fit(one, other, shift, LEAST)
-    assert fit is not None
+    best, shift, fit = fits[0]
+    best = max(best, _FINEST_NS)
+    if rival < _CLEARLY * best:
+        return _NOTHING
     kept = fit.matches[_on_the_line(fit.rest, _CLEARLY * best)]
     return Alignment(kept, kept + shift) if len(kept) >= LEAST else _NOTHING
-
-
-def _of_itself(one: Meetings) -> list[float]:
-    """How far off a file is from itself, some steps later: so is every wrong alignment."""
-    shifts = range(1, len(one.ends) - _LEAST_OF_ITSELF + 1)
-    fits = (_fit(one, one, shift, _LEAST_OF_ITSELF) for shift in shifts)
-    return [fit.spread for fit in islice(filter(None, fits), _MOST_OF_ITSELF)]
 
 
 class _Fit(NamedTuple):
@@ -133,12 +150,12 @@ class _Fit(NamedTuple):
     rest: Floats
 
 
-def _fit(one: Meetings, other: Meetings, shift: int, least: int) -> _Fit | None:
+def _fit(one: Meetings, other: Meetings, shift: int) -> _Fit | None:
     """None where too few kinds agree, or the ends lie on no line that clocks could give."""
     first, end = max(0, -shift), min(len(one.ends), len(other.ends) - shift)
     here, there = one.part(first, end), other.part(first + shift, end + shift)
     same = np.flatnonzero(here.kinds == there.kinds)
-    if len(same) < max(least, (end - first) / 4):
+    if len(same) < max(LEAST, (end - first) / 4):
         return None
     x = (here.ends[same] - here.ends[same[0]]).astype(np.float64)
     offsets = there.ends[same] - here.ends[same]
@@ -149,6 +166,56 @@ def _fit(one: Meetings, other: Meetings, shift: int, least: int) -> _Fit | None:
     rest = y - slope * x
     # One clock may be set while it runs: changes between neighbours, not distances to the line.
     return _Fit(float(np.median(np.abs(np.diff(rest)))), same + first, rest)
+
+
+def _spreads(one: Meetings, other: Meetings, shifts: Values, least: int) -> Iterator[Floats]:
+    """Yield the spreads of the fits of shifts, some shifts at a time; infinite where none fits.
+
+    Of an overlap of more than `_SEEN` collectives they are those of some blocks, evenly over it.
+    """
+    width = min(len(one.ends), len(other.ends), _SEEN)
+    for start in range(0, len(shifts), max(1, _AT_ONCE // width)):
+        shift = shifts[start : start + max(1, _AT_ONCE // width), None]
+        first = np.maximum(0, -shift)
+        length = np.minimum(len(one.ends), len(other.ends) - shift) - first
+        column = np.arange(width)
+        gaps = column // _BLOCK * ((length - _SEEN) // (_SEEN // _BLOCK - 1))
+        here = first + column + np.where(length > _SEEN, gaps, 0)
+        seen = np.minimum(length, _SEEN)
+        # What is not seen is compared with itself, and left out.
+        here = np.where(column < seen, here, first)
+        same = (column < seen) & (one.kinds[here] == other.kinds[here + shift])
+        enough = same.sum(axis=1) >= np.maximum(least, seen[:, 0] / 4)
+        spreads = np.full(len(shift), np.inf)
+        if enough.any():
+            here, shift, same = here[enough], shift[enough], same[enough]
+            spreads[enough] = _spread(one.ends[here], other.ends[here + shift], same)
+        yield spreads
+
+
+def _spread(here: Values, there: Values, same: npt.NDArray[np.bool_]) -> Floats:
+    """The spread of `_fit` in each row, of the collectives that are the same."""
+    count = same.sum(axis=1, keepdims=True)
+    # Those that are the same come first.
+    order = np.argsort(~same, axis=1, kind="stable")
+    ends, its = (np.take_along_axis(side, order, 1) for side in (here, there))
+    x, y = ((one - one[:, :1]).astype(np.float64) for one in (ends, its - ends))
+    column = np.arange(same.shape[1])
+    far = np.maximum(count // 16, LEAST // 4)
+    ahead = np.minimum(column + far, same.shape[1] - 1)
+    dx, dy = (np.take_along_axis(values, ahead, 1) - values for values in (x, y))
+    slope = _medians(dy / np.maximum(dx, 1.0), count - far)
+    rest = y - slope * x
+    spreads = _medians(np.abs(np.diff(rest, axis=1)), count - 1)
+    return np.where(np.abs(slope) > _MOST_DRIFT, np.inf, spreads)[:, 0]
+
+
+def _medians(values: Floats, count: Values) -> Floats:
+    """The median of the first so many of each row, as a column."""
+    ordered = np.sort(np.where(np.arange(values.shape[1]) < count, values, np.inf), axis=1)
+    middles = np.concatenate([(count - 1) // 2, count // 2], axis=1)
+    medians: Floats = np.take_along_axis(ordered, middles, 1).mean(axis=1, keepdims=True)
+    return medians
 
 
 def _slope(x: Floats, y: Floats) -> float:

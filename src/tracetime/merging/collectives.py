@@ -6,20 +6,22 @@ has twice, or by the order in which the files have them (alignment.py).
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from tracetime.clocks.ids import ClockId
 from tracetime.errors import UsageError
 from tracetime.formats.chrome_json.reader import ChromeJsonTrace
 from tracetime.graph.graph import ClockGraph
 from tracetime.merging.alignment import LEAST, Alignment, Meetings, align
 from tracetime.merging.boots import Boots
-from tracetime.merging.files import MergedFile
-from tracetime.merging.rules import argument_columns, parts_of, quoted
+from tracetime.merging.files import MergedFile, of_file
+from tracetime.merging.rules import parts_of, rows_of, times_of, with_keys
 from tracetime.merging.ties import Tie
 from tracetime.text import count, printable
 
@@ -33,9 +35,7 @@ _KINETO: Final = (
 )
 """What PyTorch says of a collective, in the arguments of its kernel on the GPU."""
 
-_WAITS: Final = re.compile(
-    r"_?(all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier)[a-z_]*", re.IGNORECASE
-)
+_WAITS: Final = "^_?(all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier)[a-z_]*$"
 """Collectives that no rank leaves before all have entered."""
 
 Values = npt.NDArray[np.int64]
@@ -70,19 +70,41 @@ PYTORCH: Final = TogetherRule(None, _KINETO)
 
 
 _MOST_HUBS: Final = 16
-"""Of the files that have a key, so many are compared with all others: pairs grow with the files.
+"""So many files that have a kind are compared with each other, and with the rest of those."""
 
-The orders of a pair that is not compared follow from those over these, but for the time that a
-collective itself takes.
+_ENOUGH: Final = 2
+"""One of the rest that is tied to so many clocks is compared only with what ties more files to it.
+
+What two of the rest say of each other follows over these, but for the time that a collective itself
+takes.
 """
 
 
-class _Collectives(NamedTuple):
-    """The collectives of one file, in order: their earliest start, latest end, and key."""
+class _Collectives:
+    """The collectives of one file, in order: their earliest start, latest end, and kind.
 
-    starts: Values
-    ends: Values
-    keys: list[tuple[str | None, ...]]
+    Attributes:
+        own: the kinds, each once, ascending.
+        meetings: for the search which are those of another file.
+    """
+
+    def __init__(self, starts: Values, ends: Values, kinds: Values) -> None:
+        self.starts, self.ends, self.kinds = starts, ends, kinds
+        self.own = np.unique(kinds)
+        self.meetings = Meetings(ends, kinds)
+        self._parts: dict[bytes, _Collectives] = {}
+
+    def shared_with(self, other: _Collectives) -> _Collectives:
+        """Those whose kind the other has, too: the rest is of groups that it is not in."""
+        shared = np.intersect1d(self.own, other.own, assume_unique=True)
+        if len(shared) == len(self.own):
+            return self
+        key = shared.tobytes()
+        if key not in self._parts:
+            chosen = np.isin(self.kinds, shared)
+            columns = (column[chosen] for column in (self.starts, self.ends, self.kinds))
+            self._parts[key] = _Collectives(*columns)
+        return self._parts[key]
 
 
 class Together(NamedTuple):
@@ -102,57 +124,92 @@ class Together(NamedTuple):
         return [len(side.starts) for side in self.found]
 
 
-_NO_COLLECTIVES: Final = _Collectives(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), [])
-
-
 def add_collectives(
-    graph: ClockGraph, files: Sequence[MergedFile], boots: Boots, rule: TogetherRule
+    graph: ClockGraph, files: Sequence[MergedFile], boots: Boots, rule: TogetherRule, first: int = 0
 ) -> Together:
     """Add the collectives that a rule names, as orders.
+
+    first: the number of the file that is compared with all.
 
     Raises:
         UsageError: as `Trace.sql`.
         TraceError: a file is damaged.
     """
     ties: list[Tie] = []
-    found = [_collectives(file, rule) for file in files]
-    for one, other in _pairs(found):
-        clocks = [boots.clock(n, files[n].home) for n in (one, other)]
-        if clocks[0] == clocks[1]:
-            continue
-        here, there = _of_both(found[one], found[other])
+    found = _found(files, rule)
+    clocks = [boots.clock(file.number, file.home) for file in files]
+
+    def tie(one: int, other: int) -> bool:
+        here, there = found[one].shared_with(found[other]), found[other].shared_with(found[one])
         ours, theirs = _same(here, there, rule)
-        if not len(ours):
-            continue
-        first = graph._parts.state.version[1]
-        graph.add_order(
-            before=(here.starts[ours], clocks[0]), after=(there.ends[theirs], clocks[1])
-        )
-        graph.add_order(
-            before=(there.starts[theirs], clocks[1]), after=(here.ends[ours], clocks[0])
-        )
         n = len(ours)
+        if not n:
+            return False
+        added = graph._parts.state.version[1]
+        graph.add_order(
+            before=(here.starts[ours], clocks[one]), after=(there.ends[theirs], clocks[other])
+        )
+        graph.add_order(
+            before=(there.starts[theirs], clocks[other]), after=(here.ends[ours], clocks[one])
+        )
         what = printable(rule.name) if rule.name else "of PyTorch"
-        orders = range(first, graph._parts.state.version[1])
-        said = f"{count(n, 'collective')} {what}"
-        ties.append(Tie(one, other, "together", n, said, orders))
-    return Together(ties, found)
+        orders = range(added, graph._parts.state.version[1])
+        ties.append(Tie(one, other, "together", n, f"{count(n, 'collective')} {what}", orders))
+        return True
+
+    _compare(found, clocks, first, tie)
+    return Together(sorted(ties, key=lambda tie: (tie.one, tie.other)), found)
 
 
-def _pairs(found: Sequence[_Collectives]) -> list[tuple[int, int]]:
-    """The numbers of files to compare: both have a key, one of them among its first files."""
-    having: dict[tuple[str | None, ...], list[int]] = {}
+def _compare(
+    found: Sequence[_Collectives],
+    clocks: Sequence[ClockId],
+    first: int,
+    tie: Callable[[int, int], bool],
+) -> None:
+    """Compare files that have a kind in common, until all are tied that any pairs would tie.
+
+    Args:
+        found: the collectives of each file.
+        clocks: of each file; those of one clock need no tie.
+        first: the file that is compared with all.
+        tie: compares two files, the lower number first; whether they are tied.
+    """
+    having = _having(found)
+    few = having.sum(axis=1) <= _MOST_HUBS
+    hubs: list[list[int]] = [[] for _ in having]
+    groups = {number: {number} for number in range(len(found))}
+    for one in sorted(groups, key=lambda number: number != first):
+        tied_to = {row: set[ClockId]() for row in np.flatnonzero(having[:, one]).tolist()}
+        compared = set[int]()
+        for row, tied in tied_to.items():
+            for hub in hubs[row]:
+                enough = one in groups[hub] and len(tied - {clocks[hub]}) >= _ENOUGH
+                if hub in compared or (enough and not few[row]):
+                    continue
+                compared.add(hub)
+                if clocks[hub] != clocks[one]:
+                    if not tie(*sorted((hub, one))):
+                        continue
+                    for both in tied_to.keys() & np.flatnonzero(having[:, hub]).tolist():
+                        tied_to[both].add(clocks[hub])
+                if one not in groups[hub]:
+                    group = groups[hub] | groups[one]
+                    groups.update(dict.fromkeys(group, group))
+            if len(hubs[row]) < _MOST_HUBS:
+                hubs[row].append(one)
+                # Those that have the most span the longest time.
+                hubs[row][1:] = sorted(hubs[row][1:], key=lambda hub: -len(found[hub].kinds))
+
+
+def _having(found: Sequence[_Collectives]) -> npt.NDArray[np.bool_]:
+    """Which files have a kind, a row; kinds that the same files have are one row."""
+    most = max(int(side.own.max(initial=-1)) for side in found)
+    bits = np.zeros((most + 1, len(found) // 8 + 1), dtype=np.uint8)
     for number, side in enumerate(found):
-        for key in set(side.keys):
-            having.setdefault(key, []).append(number)
-    return sorted(
-        {
-            (one, other)
-            for numbers in having.values()
-            for place, one in enumerate(numbers[:_MOST_HUBS], 1)
-            for other in numbers[place:]
-        }
-    )
+        bits[side.own, number // 8] |= 1 << number % 8
+    rows = np.unpackbits(np.unique(bits, axis=0), axis=1, bitorder="little")
+    return rows[:, : len(found)].astype(bool)
 
 
 def why_not_together(
@@ -161,8 +218,8 @@ def why_not_together(
     """Why the collectives of a rule do not tie two files, in words."""
     what = f"slices {printable(rule.name)}" if rule.name else "kernels of PyTorch that name one"
     counts = [found.counts[file.number] for file in (one, other)]
-    both = _of_both(found.found[one.number], found.found[other.number])
-    shared = min(len(side.starts) for side in both)
+    here, there = (found.found[file.number] for file in (one, other))
+    shared = min(len(here.shared_with(there).starts), len(there.shared_with(here).starts))
     said = ", ".join(
         f"{n} in {printable(file.name)}" for n, file in zip(counts, (one, other), strict=True)
     )
@@ -173,53 +230,54 @@ def why_not_together(
     return f"{what}: {said}, but it is not clear which of one are which of the other"
 
 
-def _collectives(file: MergedFile, rule: TogetherRule) -> _Collectives:
-    if rule.name is None and not isinstance(file.trace, ChromeJsonTrace):
-        return _NO_COLLECTIVES
-    keys = argument_columns(rule.keys)
-    which = (
-        "category = 'kernel' and args like '%Collective name%'"
-        if rule.name is None
-        else f"name = '{quoted(rule.name)}'"
-    )
-    table = file.trace.sql(
-        f"select earliest, end_latest{', ' if keys else ''}{keys} from slices where {which} "
-        "and earliest is not null and end_latest is not null and dur >= 0 order by ts",
-        policy="tube",
-    )
-    starts, ends, *columns = (column.combine_chunks() for column in table.columns)
-    rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
-    found = _Collectives(
-        starts.to_numpy(zero_copy_only=False).astype(np.int64),
-        ends.to_numpy(zero_copy_only=False).astype(np.int64),
-        rows or [()] * len(starts),
-    )
-    if rule.name is not None:
-        return found
-    return _only(found, [bool(_WAITS.fullmatch(key[1] or "")) for key in found.keys])
+def _found(files: Sequence[MergedFile], rule: TogetherRule) -> list[_Collectives]:
+    """The collectives of each file; equal keys are one kind in all of them."""
+    which = [
+        file.number
+        for file in files
+        if rule.name is not None or isinstance(file.trace, ChromeJsonTrace)
+    ]
+    codes: dict[tuple[str | None, ...], int] = {}
+    none = np.empty(0, dtype=np.int64)
+    found = [_Collectives(none, none, none)] * len(files)
+    for number, table in zip(which, _rows(files, which, rule) if which else (), strict=True):
+        _, starts, ends = map(times_of, table.columns[:3])
+        columns = (column.to_pylist() for column in table.columns[3:])
+        keys = zip(*columns, strict=True) if rule.keys else [()] * len(starts)
+        kinds = [codes.setdefault(key, len(codes)) for key in keys]
+        found[number] = _Collectives(starts, ends, np.array(kinds, dtype=np.int64))
+    return found
 
 
-def _only(found: _Collectives, chosen: Sequence[bool]) -> _Collectives:
-    mask = np.array(chosen, dtype=bool)
-    keys = [key for key, wanted in zip(found.keys, chosen, strict=True) if wanted]
-    return _Collectives(found.starts[mask], found.ends[mask], keys)
+def _rows(
+    files: Sequence[MergedFile], which: Sequence[int], rule: TogetherRule
+) -> Iterator[pa.Table]:
+    """When the collectives of these files began and ended, and their keys."""
+    whole = pc.field("earliest").is_valid() & pc.field("end_latest").is_valid()
+    whole &= pc.field("dur") >= 0
+    column, text = ("category", "kernel") if rule.name is None else ("name", rule.name)
+    if rule.name is None:
+        whole &= pc.match_substring(pc.field("args"), "Collective name")
+    columns = ["ts", "earliest", "end_latest", "args"]
 
+    def read() -> Iterator[pa.Table]:
+        for number in which:
+            with of_file(files[number].name):
+                slices = files[number].trace.slices("tube", args=bool(rule.keys))
+                rows = rows_of(slices, [*columns, "dur", column], pc.field(column) == text, whole)
+            yield rows.select(columns).sort_by("ts")
 
-def _of_both(one: _Collectives, other: _Collectives) -> tuple[_Collectives, _Collectives]:
-    """Those whose key occurs in both files: others are of groups that one is not in."""
-    shared = set(one.keys) & set(other.keys)
-    here, there = (_only(side, [key in shared for key in side.keys]) for side in (one, other))
-    return here, there
+    for table in with_keys(read(), rule.keys):
+        if rule.name is None:
+            table = table.filter(pc.match_substring_regex(table["key1"], _WAITS, ignore_case=True))
+        yield table
 
 
 def _same(one: _Collectives, other: _Collectives, rule: TogetherRule) -> Alignment:
     """Which collectives of two files are the same."""
-    codes = {key: code for code, key in enumerate(dict.fromkeys(one.keys + other.keys))}
-    ours, theirs = (
-        np.array([codes[key] for key in side.keys], dtype=np.int64) for side in (one, other)
-    )
+    n = len(one.own)
     # A key of the caller's that no file has twice says which is which.
-    if rule.keys and rule.name is not None and len(codes) == len(ours) == len(theirs) >= LEAST:
-        order = np.argsort(theirs)
-        return Alignment(np.arange(len(ours)), order[np.searchsorted(theirs[order], ours)])
-    return align(Meetings(one.ends, ours), Meetings(other.ends, theirs))
+    if rule.keys and rule.name is not None and n == len(one.kinds) == len(other.kinds) >= LEAST:
+        order = np.argsort(other.kinds)
+        return Alignment(np.arange(n), order[np.searchsorted(other.kinds[order], one.kinds)])
+    return align(one.meetings, other.meetings)

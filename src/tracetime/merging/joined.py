@@ -118,7 +118,9 @@ class JoinedTraces:
             self.ties += ties
             self.together: dict[TogetherRule, Together] = {}
             for which in together_rules:
-                self.together[which] = add_collectives(self.graph, self.files, self.boots, which)
+                self.together[which] = add_collectives(
+                    self.graph, self.files, self.boots, which, self.reference.file
+                )
                 self.ties += self.together[which].ties
         except BaseException:
             self._stack.close()

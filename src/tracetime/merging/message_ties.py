@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tracetime.errors import UsageError
 from tracetime.graph.graph import ClockGraph
-from tracetime.matching import match_messages
+from tracetime.matching import numbered
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, of_file
-from tracetime.merging.rules import argument_columns, parts_of, quoted
+from tracetime.merging.rules import parts_of, rows_of, times_of, with_keys
 from tracetime.merging.ties import Tie
 from tracetime.text import count, printable
 
@@ -62,12 +62,67 @@ class Messages(NamedTuple):
     counts: list[tuple[int, int]]
 
 
-class _Ends(NamedTuple):
-    """One end of messages in a file: when it was at the earliest and at the latest, and its key."""
+_MOST_EACH: Final = 16
+_MOST_ANYWAY: Final = 1 << 16
+"""A key may match so many messages of other files with each message, beyond so many in all."""
 
-    earliest: npt.NDArray[np.int64]
-    latest: npt.NDArray[np.int64]
-    keys: tuple[pa.Array, ...]
+Values = npt.NDArray[np.int64]
+
+
+class _Ends(NamedTuple):
+    """One end of the messages of all files, file by file.
+
+    Attributes:
+        of: numbers of the files.
+        times: when they were at the earliest where they were sent, at the latest where received.
+        keys: a column of texts for each argument.
+    """
+
+    of: Values
+    times: Values
+    keys: tuple[pa.ChunkedArray, ...]
+
+
+class _Keys(NamedTuple):
+    """The keys of one end of messages, each once for a file that has it.
+
+    Attributes:
+        key, file: numbers of both.
+        n: how often the file has it.
+        row: where the file has it last.
+    """
+
+    key: Values
+    file: Values
+    n: Values
+    row: Values
+
+    @classmethod
+    def of(cls, keys: Values, files: Values, known: npt.NDArray[np.bool_]) -> _Keys:
+        """Those of messages; a key that is not known is none."""
+        rows = np.flatnonzero(known)
+        rows = rows[np.lexsort((files[rows], keys[rows]))]
+        key, file = keys[rows], files[rows]
+        last = np.flatnonzero((np.diff(key, append=-1) != 0) | (np.diff(file, append=-1) != 0))
+        return cls(key[last], file[last], np.diff(last, prepend=-1), rows[last])
+
+    @property
+    def code(self) -> Values:
+        """A number for each key that a file has once, and for each that a file has twice."""
+        return 2 * self.key + (self.n > 1)
+
+
+class _Matched(NamedTuple):
+    """The messages from one file to another: their rows where sent and where received.
+
+    left_out: how many have a key that occurs twice at one end.
+    """
+
+    one: int
+    other: int
+    sent: Values
+    received: Values
+    left_out: int
 
 
 def add_messages(
@@ -79,42 +134,79 @@ def add_messages(
     bars: what was sent after its earliest time was received before its latest.
 
     Raises:
-        UsageError: as `Trace.sql`.
+        UsageError: a file cannot be asked for events; a key that too many files have at both ends.
         TraceError: a file is damaged.
     """
-    sent = [_ends(file, rule.send, rule.keys) for file in files]
-    received = [_ends(file, rule.receive, rule.keys) for file in files]
+    sent, received = _ends(files, rule)
+    clocks = [boots.clock(file.number, file.home) for file in files]
     ties = []
-    senders = [number for number, ends in enumerate(sent) if len(ends.earliest)]
-    receivers = [number for number, ends in enumerate(received) if len(ends.latest)]
-    for one, other in product(senders, receivers):
-        clocks = [boots.clock(n, files[n].home) for n in (one, other)]
-        here, there = sent[one], received[other]
-        if clocks[0] == clocks[1]:
-            continue
-        match = match_messages(here.keys, there.keys)
-        if not len(match.sent):
+    for found in _matched(sent, received, rule):
+        if clocks[found.one] == clocks[found.other]:
             continue
         first = graph._parts.state.version[1]
         graph.add_order(
-            before=(here.earliest[match.sent], clocks[0]),
-            after=(there.latest[match.received], clocks[1]),
+            before=(sent.times[found.sent], clocks[found.one]),
+            after=(received.times[found.received], clocks[found.other]),
         )
-        said = f"{count(len(match.sent), 'message')} {printable(rule.send)}"
-        left_out = match.repeated_sent + match.repeated_received
-        ties.append(
-            Tie(
-                one,
-                other,
-                "messages",
-                len(match.sent),
-                f"{said} to {printable(rule.receive)} by {', '.join(rule.keys)}"
-                + (f"; {left_out} with a key that occurs twice left out" if left_out else ""),
-                orders=range(first, graph._parts.state.version[1]),
+        n = len(found.sent)
+        said = f"{count(n, 'message')} {printable(rule.send)} to {printable(rule.receive)} by "
+        said += ", ".join(rule.keys)
+        if found.left_out:
+            said += f"; {found.left_out} with a key that occurs twice left out"
+        orders = range(first, graph._parts.state.version[1])
+        ties.append(Tie(found.one, found.other, "messages", n, said, orders=orders))
+    counts = (np.bincount(side.of, minlength=len(files)).tolist() for side in (sent, received))
+    return Messages(ties, [*zip(*counts, strict=True)])
+
+
+def _matched(sent: _Ends, received: _Ends, rule: MessageRule) -> Iterator[_Matched]:
+    """Yield the messages of each two files that have any, in the order in which they were sent.
+
+    Raises:
+        UsageError: too many files have the same keys at both ends.
+    """
+    n, _, codes, known = numbered(sent.keys, received.keys)
+    ours = _Keys.of(codes[:n], sent.of, known[:n])
+    theirs = _Keys.of(codes[n:], received.of, known[n:])
+    here, there = _matches(ours, theirs, rule)
+    files = int(max(sent.of.max(initial=0), received.of.max(initial=0))) + 1
+    pairs = ours.file[here] * files + theirs.file[there]
+    order = np.lexsort((ours.row[here], pairs))
+    here, there, pairs = here[order], there[order], pairs[order]
+    once, also = ours.n[here] == 1, theirs.n[there] == 1
+    # How many messages of a file have a key that it has twice itself.
+    repeated, repeated_there = (
+        np.bincount(side.file, np.where(side.n > 1, side.n, 0), files) for side in (ours, theirs)
+    )
+    for rows in np.split(np.arange(len(pairs)), np.flatnonzero(np.diff(pairs)) + 1):
+        matched = rows[once[rows] & also[rows]]
+        if len(matched):
+            one, other = divmod(int(pairs[rows[0]]), files)
+            left_out = repeated[one] + repeated_there[other] + (once[rows] != also[rows]).sum()
+            yield _Matched(
+                one, other, ours.row[here[matched]], theirs.row[there[matched]], int(left_out)
             )
+
+
+def _matches(sent: _Keys, received: _Keys, rule: MessageRule) -> tuple[Values, Values]:
+    """Places in both of keys that are the same, unless both files have them twice.
+
+    Raises:
+        UsageError: these are too many.
+    """
+    order = np.argsort(received.code, kind="stable")
+    codes = received.code[order]
+    first = np.searchsorted(codes, 2 * sent.key)
+    each = np.searchsorted(codes, 2 * sent.key + (sent.n == 1), "right") - first
+    n, most = int(each.sum()), _MOST_EACH * (len(sent.key) + len(received.key)) + _MOST_ANYWAY
+    if n > most:
+        keys = printable(", ".join(rule.keys))
+        raise UsageError(
+            f"--match: {n:,} matches by {keys}, more than {most:,}: many files have the same "
+            f"{keys} at both ends; give a key that tells their messages apart"
         )
-    pairs = zip(sent, received, strict=True)
-    return Messages(ties, [(len(here.keys[0]), len(there.keys[0])) for here, there in pairs])
+    here = np.repeat(np.arange(len(each)), each)
+    return here, order[np.arange(n) - np.repeat(np.cumsum(each) - each - first, each)]
 
 
 def ties_nothing(files: Sequence[MergedFile], rule: MessageRule, found: Messages) -> str:
@@ -142,17 +234,26 @@ def why_no_messages(
     return f"{', '.join(found)}; none has a partner by {printable(', '.join(rule.keys))}"
 
 
-def _ends(file: MergedFile, name: str, keys: Sequence[str]) -> _Ends:
-    with of_file(file.name):
-        table = file.trace.sql(
-            f"select earliest, latest, {argument_columns(keys)} from events "
-            f"where name = '{quoted(name)}' and machine = {file.home.machine} "
-            "and earliest is not null and latest is not null",
-            policy="tube",
-        )
-    earliest, latest, *found = (column.combine_chunks() for column in table.columns)
-    return _Ends(
-        earliest.to_numpy(zero_copy_only=False).astype(np.int64),
-        latest.to_numpy(zero_copy_only=False).astype(np.int64),
-        tuple(found),
+def _ends(files: Sequence[MergedFile], rule: MessageRule) -> tuple[_Ends, _Ends]:
+    """The events that a rule names, in all files."""
+    names = pa.array([rule.send, rule.receive])
+    columns = ["earliest", "latest", "args"]
+    named = pc.field("name").isin(names)
+
+    def read() -> Iterator[pa.Table]:
+        for file in files:
+            placed = pc.field("earliest").is_valid() & pc.field("latest").is_valid()
+            placed &= pc.field("machine") == file.home.machine
+            with of_file(file.name):
+                events = file.trace.events("tube", names=True)
+                table = rows_of(events, [*columns, "name", "machine"], named, placed)
+            for name in names:
+                yield table.filter(pc.equal(table["name"], name)).select(columns)
+
+    tables = [*with_keys(read(), rule.keys)]
+    of = [np.repeat(np.arange(len(files)), [*map(len, tables[end::2])]) for end in (0, 1)]
+    sent, received = pa.concat_tables(tables[::2]), pa.concat_tables(tables[1::2])
+    return (
+        _Ends(of[0], times_of(sent["earliest"]), tuple(sent.columns[2:])),
+        _Ends(of[1], times_of(received["latest"]), tuple(received.columns[2:])),
     )

@@ -1,10 +1,18 @@
-"""What rules of messages and of collectives share: how they are written, and asked for in SQL."""
+"""What rules of messages and of collectives share: how they are written, and what they look for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tracetime.slices_table import Slices
+from tracetime.trace import Events
 
 _PART: Final = re.compile(r"(\w+)=(\S+)")
 
@@ -14,14 +22,30 @@ def parts_of(text: str) -> dict[str, str] | None:
     return None if _PART.sub("", text).strip() else dict(_PART.findall(text))
 
 
-def quoted(text: str) -> str:
-    """A text within the quotes of an SQL literal."""
-    return text.replace("'", "''")
+def rows_of(reading: Events | Slices, columns: Sequence[str], *wanted: pc.Expression) -> pa.Table:
+    """Columns of the rows of a file that are wanted; of what one condition leaves, the next."""
+    found = [reading.schema.empty_table().select(columns)]
+    for batch in reading:
+        table = pa.Table.from_batches([batch.select(columns)])
+        for condition in wanted:
+            table = table.filter(condition)
+        found.append(table)
+    return pa.concat_tables(found)
 
 
-def argument_columns(keys: Iterable[str]) -> str:
-    """The arguments of these names as SQL columns key0, key1 and so on, each as text."""
-    escaped = (quoted(key.replace("\\", "\\\\").replace('"', '\\"')) for key in keys)
-    return ", ".join(
-        f"""json_extract_string(args, '$."{key}"') as key{n}""" for n, key in enumerate(escaped)
-    )
+def with_keys(tables: Iterable[pa.Table], keys: Iterable[str]) -> Iterator[pa.Table]:
+    """Yield tables with the arguments of these names, each as text, in place of `args`."""
+    import duckdb  # it takes a while to load
+
+    texts = (key.replace("\\", "\\\\").replace('"', '\\"').replace("'", "''") for key in keys)
+    found = (f"""json_extract_string(args, '$."{key}"') as key{n}""" for n, key in enumerate(texts))
+    columns = ", ".join(["* exclude (args)", *found])
+    with duckdb.connect() as connection:
+        for table in tables:
+            yield connection.from_arrow(table).project(columns).to_arrow_table()
+
+
+def times_of(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """The values of a column of times that has no nulls."""
+    times: npt.NDArray[np.int64] = column.to_numpy().astype(np.int64, copy=False)
+    return times

@@ -67,11 +67,12 @@ def rates_left(pings: Pings, wander: float) -> Rates:
         found, densities = found[usual], densities[usual]
     left = np.argwhere(found >= found.max() - DEVIATIONS**2 / 2)
     least, most = np.full(len(x), np.inf), np.full(len(x), -np.inf)
+    unseen = _unseen(pings)
     for step, scale in left.tolist():
         density = float(densities[step])
         state = smooth_walk(x, offset, noise, float(factors[scale]), density, stray)
         low, high = _between(x, state)
-        doubt = DEVIATIONS * np.sqrt(state[:, 3] + density * _unseen(pings))
+        doubt = DEVIATIONS * np.sqrt(state[:, 3] + density * unseen)
         least, most = np.minimum(least, low - doubt), np.maximum(most, high + doubt)
     return Rates(least, most, float(densities[left[0, 0]]))
 
@@ -80,11 +81,11 @@ def _between(x: Floats, state: Floats) -> tuple[Floats, Floats]:
     """The least and the greatest rate at each ping, and half-way to its neighbours on the cubic."""
     rate = state[:, 1]
     half_way = 1.5 * np.diff(state[:, 0]) / np.diff(x) - (rate[1:] + rate[:-1]) / 4
-    before, after = np.append(rate[:1], half_way), np.append(half_way, rate[-1:])
-    return (
-        np.minimum(rate, np.minimum(before, after)),
-        np.maximum(rate, np.maximum(before, after)),
-    )
+    least, most = rate.copy(), rate.copy()
+    for part in (slice(None, -1), slice(1, None)):
+        np.minimum(least[part], half_way, out=least[part])
+        np.maximum(most[part], half_way, out=most[part])
+    return least, most
 
 
 def _unseen(pings: Pings) -> Floats:
