@@ -7,6 +7,7 @@ The list and the heads of the pages in docs/findings are written from it:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from sys import intern
 from types import MappingProxyType
 from typing import Final
 
@@ -80,8 +81,9 @@ def finding(  # noqa: PLR0913  the attributes of a finding
         packets=first_packets(packets),
         events=events,
         worst_ns=worst_ns,
-        why=row.why.format_map(texts),
-        fix=row.fix.format_map(texts),
+        # Mostly the same of very many findings.
+        why=intern(row.why.format_map(texts)),
+        fix=intern(row.fix.format_map(texts)),
         selections=tuple(selections),
     )
 
