@@ -359,10 +359,10 @@ cdef class JsonSliceLog(EventObserver):
         if self.slow:
             # Of one time, by what comes first.
             sorted_times = times[order]
-            equal = sorted_times[1:] == sorted_times[:-1]
+            equal = sorted_times[1:] == sorted_times[:self.n - 1]
             tied = np.zeros(self.n, np.bool_)
             tied[1:] = equal
-            tied[:-1] |= equal
+            tied[:self.n - 1] |= equal
             entries = order[tied]
             order[tied] = entries[np.lexsort((self.keys(entries, exact), times[entries]))]
         if not self.any_line:

@@ -7,6 +7,7 @@ formats/perfetto/write/writer.py's.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from tracetime._kernels.common.encode cimport (
     LONGEST_TAG, LONGEST_VARINT, WIRE_BYTES, put_double, put_number, put_tag, put_varint, unzigzag,
@@ -391,7 +392,7 @@ def decode_domain(const uint8_t[::1] data not None):
                 "utf-8", "replace"
             )
         elif f.wire == FIXED64:
-            real = (<double *>&f.value)[0]
+            memcpy(&real, &f.value, sizeof(real))
             found[f.number] = real
         elif f.wire == VARINT:
             found[f.number] = f.value
