@@ -19,6 +19,7 @@ HOT = {
     "chrome_json.scanner",
     "common.decimals",
     "common.json",
+    "evidence",
     "graph.engine",
     "perfetto.clock_tracker",
     "perfetto.importer",
@@ -26,8 +27,7 @@ HOT = {
     "perfetto.rows",
     "perfetto.streams",
     "perfetto.timeline",
-    "tube.bars",
-    "tube.tube",
+    "tube",
 }
 
 # TRACETIME_SANITIZE=1 builds the kernels with AddressSanitizer (see CONTRIBUTING.md).

@@ -96,7 +96,7 @@ def main() -> int:
         fault
         for folder in sys.argv[1:]
         for path in sorted(Path(folder).rglob("*.p[yx]*"))
-        if path.suffix in (".py", ".pyx", ".pxd")
+        if path.suffix in (".py", ".pyx", ".pxd", ".pxi")
         for fault in faults(path)
     ]
     for fault in found:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracetime._kernels.tube.halves import least_halves
+from tracetime._kernels.evidence import least_halves
 
 DRIFT, WANDER, STEPS = 1e-3, 1e-6, 30
 

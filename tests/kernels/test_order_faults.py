@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from tracetime._kernels.tube.orders import faults, live
+from tracetime._kernels.evidence import faults, live
 
 ONE = 1 << 52
 LOW, HIGH = 1, 2

@@ -9,7 +9,7 @@ import pytest
 from message_bars import asked, tube_of
 from message_worlds import PPM, Clocks, Messages, Model, S, World
 
-from tracetime._kernels.tube.virtual_pings import likelihoods, smooth, smooth_walk
+from tracetime._kernels.evidence import likelihoods, smooth_pings, smooth_walk
 from tracetime.graph.tube.order_doubt import Pings, rates_left
 from tracetime.graph.tube.tube import Tube
 
@@ -125,7 +125,7 @@ def test_the_likeliest_walk_is_the_smoother_s() -> None:
     x, y, noise = np.arange(50.0), np.cumsum(rng.normal(0, 30.0, 50)), np.full(50, 25.0)
     found, densities, factors = likelihoods(x, y, noise, 100.0, 0.0)
     step, scale = np.unravel_index(np.argmax(found), found.shape)
-    state, density = smooth(x, y, noise, 100.0)
+    state, density = smooth_pings(x, y, noise, 100.0)
     assert density == densities[step]
     np.testing.assert_array_equal(
         state, smooth_walk(x, y, noise, factors[scale], densities[step], 0.0)

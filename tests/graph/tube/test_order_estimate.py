@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from message_bars import drift_bars
 from message_worlds import PPM, Clocks, Model, S, both_ways
 
-from tracetime._kernels.tube.virtual_pings import fastest, knee, smooth, values
+from tracetime._kernels.evidence import curve_values, fastest, knee, smooth_pings
 from tracetime.graph.tube import order_estimate
 from tracetime.graph.tube.evidence import WIDEST
 from tracetime.graph.tube.order_estimate import estimate_curve
@@ -234,7 +234,7 @@ def test_fastest_twin(given_columns, knots, window):
     high = np.where(rng.random(len(t)) < 0.5, np.inf, rng.normal(100, 50, len(t)))
     low = np.where(rng.random(len(t)) < 0.5, -np.inf, rng.normal(-100, 50, len(t)))
     curve = np.array([plain_value(x, offset, rate, at) for at in t])
-    np.testing.assert_allclose(values(x, offset, rate, t), curve, atol=1e-6)
+    np.testing.assert_allclose(curve_values(x, offset, rate, t), curve, atol=1e-6)
     begin, windows = -window / 2, int(55 / window) + 1
     least, most = fastest(t, high, low, begin, window, windows, x, offset, rate)
     number = np.minimum(np.floor((t - begin) / window).astype(int), windows - 1)
@@ -253,7 +253,7 @@ def test_smooth_is_least_squares():
     x = np.cumsum(rng.uniform(0.5, 2, n))
     walk = np.cumsum(rng.normal(0, 30, n))
     y = np.cumsum(walk * np.diff(x, prepend=0)) + rng.normal(0, 5, n)
-    state, density = smooth(x, y, np.full(n, 25.0), wander)
+    state, density = smooth_pings(x, y, np.full(n, 25.0), wander)
     found = []
     for scale in (3.0, 1.0, 0.3):
         # A line of which nothing is known, and an integrated walk from the first ping on.

@@ -1,6 +1,6 @@
 """The bars of a tube and their inverse, plain and slow: whole numbers of Python, row after row.
 
-A row is (starts, at, lines...) as `_kernels/tube/bar.pxd` has it, and its sides are worked out here
+A row is (starts, at, lines...) as `_kernels/tube.pxd` has it, and its sides are worked out here
 again, which tests what a kernel assumes about int64.
 """
 

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.tube import closing
+from tracetime._kernels.evidence import close_bounds
 
 Values = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.uint8]
@@ -76,5 +76,5 @@ def close(at_ns: Values, upper: Values, width: Values, steps: Marks | None = Non
     next_clock = np.empty_like(bounds)
     if steps is None:
         steps = np.zeros((len(bounds), max(len(at_ns) - 1, 0)), dtype=np.uint8)
-    rounds = closing.close(bounds, next_clock, at_ns, width, steps)
+    rounds = close_bounds(bounds, next_clock, at_ns, width, steps)
     return None if rounds < 0 else Closed(bounds, next_clock, rounds)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.tube.sweep import cores
+from tracetime._kernels.evidence import cores
 from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence, Values
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.pieces import SHORTEST, Pieces

@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.tube.halves import least_halves
-from tracetime._kernels.tube.sweep import cut
+from tracetime._kernels.evidence import cut, least_halves
 from tracetime.errors import OVERFLOW, REASONS, ConversionError, UsageError
 from tracetime.graph.tube.limits import Limits, slope_up
 from tracetime.quantiles import quantile

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tracetime._kernels.tube.sweep import cores
+from tracetime._kernels.evidence import cores
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.segments import only
 

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from tracetime._kernels.tube.bars import steps_in
+from tracetime._kernels.evidence import steps_in
 from tracetime.graph.tube.corrections import recorded_change
 from tracetime.graph.tube.evidence import (
     FARTHEST,

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tracetime._kernels.tube.virtual_pings import likelihoods, smooth_walk
+from tracetime._kernels.evidence import likelihoods, smooth_walk
 from tracetime.graph.tube.evidence import Floats
 
 DEVIATIONS: Final = 3.0

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tracetime._kernels.tube.virtual_pings import fastest, knee, smooth, values
+from tracetime._kernels.evidence import curve_values, fastest, knee, smooth_pings
 from tracetime.graph.tube.evidence import WIDEST, Floats, Values
 from tracetime.graph.tube.order_doubt import DEVIATIONS, STRAY, Pings, rates_left
 from tracetime.quantiles import median, quantile
@@ -124,7 +124,7 @@ class OrderCurve:
     def at(self, a: Values) -> Floats:
         """b - a - origin_ns, float64 ns, at readings of clock a, int64 ns, ascending."""
         begin = int(self.x[0])
-        return values(_since(self.x, begin), self.offset, self.rate, _since(a, begin))
+        return curve_values(_since(self.x, begin), self.offset, self.rate, _since(a, begin))
 
 
 class _Orders(NamedTuple):
@@ -298,7 +298,7 @@ def _fit(orders: _Orders, windows: int, wander: float, curve: Floats) -> _Fit | 
         x = orders.begin + (np.flatnonzero(both) + np.float64(0.5)) * window
         up, down = least[both], most[both]
         ping, noise = _at(curve, x) + (up + down) / 2, _noise((up - down) / 2)
-        state, density = smooth(x, ping, noise, wander)
+        state, density = smooth_pings(x, ping, noise, wander)
         curve = np.ascontiguousarray(np.vstack([x, state.T]))
         doubt = median(curve[3]) + STRAY * density * window**3
         fit = _Fit(curve, Pings(x, ping, noise, orders.begin, orders.end, window), doubt)
@@ -333,7 +333,7 @@ def _split(fit: _Fit, orders: _Orders, wander: float, most: int) -> tuple[Floats
 
 
 def _at(curve: Floats, t: Floats) -> Floats:
-    return values(curve[0], curve[1], curve[2], t)
+    return curve_values(curve[0], curve[1], curve[2], t)
 
 
 def _meeting(left: _Fit, right: _Fit, at: float) -> float:

@@ -11,17 +11,16 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from tracetime._kernels.evidence import assemble, cones
 from tracetime._kernels.graph.floor import make_grid
-from tracetime._kernels.tube.bars import assemble
-from tracetime._kernels.tube.sweep import cones
-from tracetime._kernels.tube.tube import RowTable
+from tracetime._kernels.tube import RowTable
 from tracetime.graph.tube.evidence import LOW_KNOWN, Floats, Marks, Values
 from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.runs import Runs
 from tracetime.graph.tube.segments import Segments
 
 _AT, _MODE, _BASE = 0, 13, 15
-"""Words of a row's bar (_kernels/tube/bar.pxd), with the bits of its mode:"""
+"""Words of a row's bar (_kernels/tube.pxd), with the bits of its mode:"""
 
 _LIMITED: Final = 2
 _OPEN_LOW: Final = 4
@@ -32,7 +31,7 @@ _CHUNK: Final = 1 << 15
 
 
 class Rows(NamedTuple):
-    """The rows of a tube, as `_kernels.tube.bars.assemble` gives them."""
+    """The rows of a tube, as `_kernels.evidence.assemble` gives them."""
 
     starts: Values
     bars: Values

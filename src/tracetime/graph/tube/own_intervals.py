@@ -20,11 +20,11 @@ from tracetime.graph.tube.runs import FEW, Runs
 from tracetime.graph.tube.segments import Mask, Segments
 
 _BEFORE, _POINT, _BREAK, _AFTER = 0, 2, 3, 4
-"""Kinds of rows (_kernels/tube/cone.pxd)."""
+"""Kinds of rows (_kernels/evidence/runs.pxi)."""
 
 _AT, _MODE, _LIMIT = 0, 13, 14
 _LINES: Final = ((-1, 1), (1, 7))
-"""Words of a row's bar (_kernels/tube/bar.pxd): the sign of each side, and its first line."""
+"""Words of a row's bar (_kernels/tube.pxd): the sign of each side, and its first line."""
 
 _WORDS: Final = 3
 """Of a line: ns, part, slope."""

@@ -8,8 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from tracetime._kernels.tube.smoother import smooth
-from tracetime._kernels.tube.sweep import cones, cores, strays
+from tracetime._kernels.evidence import cones, cores, smooth_runs, strays
 from tracetime.graph.tube.corrections import Cores, Mask, recorded_rates
 from tracetime.graph.tube.evidence import (
     HIGH_KNOWN,
@@ -106,7 +105,7 @@ class Runs:
         spread = np.maximum(np.where(cut, self.width // _USUAL_SHARE, self.width), 1) / ONE
         wander = np.maximum(self.wander[self.segment], 1) / ONE
         evidence = (self.evidence.a, self.evidence.r, self.evidence.half)
-        return smooth(*evidence, self.first, self.last, likely / ONE, spread, wander)
+        return smooth_runs(*evidence, self.first, self.last, likely / ONE, spread, wander)
 
 
 def find_runs(segments: Segments, limits: Limits, curves: Sequence[OrderCurve | None] = ()) -> Runs:

@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.tube.orders import faults, live
-from tracetime._kernels.tube.sweep import cones, cut
+from tracetime._kernels.evidence import cones, cut, faults, live
 from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, WIDEST, Evidence, Marks, Values
 from tracetime.graph.tube.limits import Limits, slope_up
 

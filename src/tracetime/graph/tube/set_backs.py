@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.tube.orders import faults
+from tracetime._kernels.evidence import faults
 from tracetime.graph.tube.evidence import (
     FARTHEST,
     HIGH_KNOWN,

@@ -1,20 +1,4 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The rows of a tube, from its segments, runs and estimate (bar.pxd has their shape)."""
-
-from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcmp, memcpy
-
-import numpy as np
-
-from tracetime._kernels.tube.bar cimport HULL, LIMITED, Bar, Line
-from tracetime._kernels.tube.cone cimport (
-    AFTER, BEFORE, BREAK, GAP, KNOTS, POINT, cone_after, cone_before, guaranteed_bar, high_knot,
-    line_of, low_knot,
-)
-from tracetime._kernels.tube.curve cimport Curve, chord, hermite, knee, moved, straight
-from tracetime._kernels.tube.fixed cimport apart, int128, join, quotient, rise
-from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW
-from tracetime._kernels.tube.runs cimport Parts, Run, doubtful_bar, steps, widen
+# The rows of a tube, from its segments, runs and estimate (tube.pxd has their shape).
 
 cdef enum:
     WORDS = 16              # of a Bar
@@ -249,7 +233,7 @@ cdef void add_zone(Table *table, const Parts *p, int64_t m) noexcept nogil:
     cdef int64_t j = run.last, i = after.first, k, first, last, bend = 0
     cdef bint doubtful = run.lone or after.lone
     cdef bint bends = (
-        run.last > run.first and after.last > after.first and knee(p, j, i, &bend)
+        run.last > run.first and after.last > after.first and bent_between(p, j, i, &bend)
     )
     cdef Bar bar
     cdef Curve curve
@@ -337,7 +321,7 @@ def assemble(
     """The rows of a tube.
 
     a, r, low, high: int64 ns, one a snapshot; given, limits, knots: what `cones` gives of the
-    segments, of the segments without strays, and of the runs; smooth: of `smooth`; runs: (segment,
+    segments, of the segments without strays, and of the runs; smooth: of `smooth_runs`; runs: (segment,
     first, last, slope, width, lone), a lone one between two others of its segment. any_rates:
     whether the rate may change more than once from a run to the next one of its segment.
     drift, slopes and widths in 2^-52.

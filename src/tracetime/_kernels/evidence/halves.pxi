@@ -1,10 +1,4 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The smallest half-width of a few snapshots that some slope agrees with."""
-
-from libc.math cimport fabs
-from libc.stdint cimport int64_t, uint64_t
-
-import numpy as np
+# The smallest half-width of a few snapshots that some slope agrees with.
 
 cdef enum:
     MOST = 8                # snapshots of a window

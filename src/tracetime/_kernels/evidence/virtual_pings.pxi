@@ -1,18 +1,8 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Virtual pings: the fastest message each way of each window of time, and a smoother for them.
-
-Most messages queue, and say little; the fastest of a window, one there and one back, are as good as
-a ping at its centre. Floats here hold differences only: seconds from the first reading, ns from a
-line through the bars.
-"""
-
-from libc.math cimport INFINITY, log, pow
-from libc.stdint cimport int64_t
-from libc.stdlib cimport free, malloc
-
-import numpy as np
-
-from tracetime._kernels.tube.walk cimport State, back, predict, update
+# Virtual pings: the fastest message each way of each window of time, and a smoother for them.
+#
+# Most messages queue, and say little; the fastest of a window, one there and one back, are as good as
+# a ping at its centre. Floats here hold differences only: seconds from the first reading, ns from a
+# line through the bars.
 
 cdef enum:
     DENSITIES = 17
@@ -39,7 +29,7 @@ cdef inline double curve_at(
     )
 
 
-def values(
+def curve_values(
     const double[::1] x, const double[::1] offset, const double[::1] rate, const double[::1] t
 ):
     """A curve at each t, ascending: cubic between its knots x, straight beyond them.
@@ -152,7 +142,7 @@ def knee(
 ):
     """Where the rate most likely changed at once, and by how much that raises the log likelihood.
 
-    Arguments as in `smooth`. The ping in whose window the rate changed is left out; `side` pings
+    Arguments as in `smooth_pings`. The ping in whose window the rate changed is left out; `side` pings
     at least remain before it and after it.
 
     Returns:
@@ -199,7 +189,7 @@ def knee(
     return (bent - plain if bent > -INFINITY else -INFINITY), where
 
 
-def smooth(
+def smooth_pings(
     const double[::1] x, const double[::1] y, const double[::1] noise, double wander
 ):
     """Offset and rate at each ping, by a Rauch-Tung-Striebel smoother whose rate walks at random.
@@ -221,7 +211,7 @@ def likelihoods(
 ):
     """How likely each density of the rate's walk is, and each factor of the pings' variances.
 
-    Arguments as in `smooth`. stray: s^3; so many times the density is added to each variance.
+    Arguments as in `smooth_pings`. stray: s^3; so many times the density is added to each variance.
 
     Returns:
         float64 arrays: log likelihoods, a row a density and a column a factor; the densities,
@@ -248,7 +238,7 @@ def smooth_walk(
     const double[::1] x, const double[::1] y, const double[::1] noise, double factor,
     double density, double stray
 ):
-    """The array of `smooth` for one density and factor; stray as in `likelihoods`."""
+    """The array of `smooth_pings` for one density and factor; stray as in `likelihoods`."""
     cdef int64_t n = x.shape[0], k
     cdef State *states = <State *>malloc(<size_t>(n + 1) * sizeof(State))
     result = np.empty((n, 4))

@@ -1,19 +1,7 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Sweeps over the snapshots of a pair: where the offset broke, where its rate held, and cones.
-
-All that the tube decides is decided here in exact integers (fixed.pxd), so that a sweep from the
-left and one from the right agree, and so that a cone never loses what it was sure of.
-"""
-
-from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.stdlib cimport free, malloc
-
-import numpy as np
-
-from tracetime._kernels.tube.fixed cimport (
-    apart, fixed, int128, join, part, quotient, rise, whole,
-)
-
+# Sweeps over the snapshots of a pair: where the offset broke, where its rate held, and cones.
+#
+# All that the tube decides is decided here in exact integers (tube.pxd), so that a sweep from the
+# left and one from the right agree, and so that a cone never loses what it was sure of.
 
 cdef enum:
     LOW = 1                 # bits of `known`

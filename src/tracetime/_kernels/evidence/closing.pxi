@@ -1,13 +1,7 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Offsets of several clocks, bounded over every path of pairs that may wait on any clock.
-
-upper[i, j, k] is the most that clock j is ahead of clock i at instant k, int64 ns, or OPEN. A path
-adds such bounds; while it waits, a bound grows as the two clocks may drift apart.
-"""
-
-from libc.stdint cimport int64_t, uint8_t
-
-from tracetime._kernels.tube.fixed cimport apart, fixed, int128, rise, whole
+# Offsets of several clocks, bounded over every path of pairs that may wait on any clock.
+#
+# upper[i, j, k] is the most that clock j is ahead of clock i at instant k, int64 ns, or OPEN. A path
+# adds such bounds; while it waits, a bound grows as the two clocks may drift apart.
 
 cdef enum:
     MOST_ROUNDS = 1000      # a path of n clocks needs n: what needs more goes round a loop for ever
@@ -86,7 +80,7 @@ cdef bint is_ahead_of_itself(const int64_t[:, :, ::1] upper) noexcept nogil:
     return False
 
 
-def close(
+def close_bounds(
     int64_t[:, :, ::1] upper, int64_t[:, :, ::1] next_clock, const int64_t[::1] at,
     const int64_t[:, ::1] width, const uint8_t[:, ::1] steps
 ):

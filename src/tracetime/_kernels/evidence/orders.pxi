@@ -1,28 +1,13 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Bounds of one side: where they contradict each other, and which of them say the most.
-
-A sweep carries what the bounds so far leave open; a bound that lies outside contradicts an earlier
-one. Whether that is a wrong bound or a break is decided among the few about it. All in the exact
-integers of fixed.pxd, so that the sweep and two bounds alone agree.
-"""
-
-from libc.stdint cimport int64_t, uint8_t
-from libc.stdlib cimport free, malloc
-
-import numpy as np
-
-from tracetime._kernels.tube.fixed cimport apart, fixed, int128, rise
+# Bounds of one side: where they contradict each other, and which of them say the most.
+#
+# A sweep carries what the bounds so far leave open; a bound that lies outside contradicts an earlier
+# one. Whether that is a wrong bound or a break is decided among the few about it. All in the exact
+# integers of tube.pxd, so that the sweep and two bounds alone agree.
 
 cdef enum:
-    LOW = 1                 # bits of `known`
-    HIGH = 2
     ABOUT = 5               # bounds of each direction that a case is judged by, on each side
     MOST_WRONG = 5          # bounds that one case may leave out
     STRIDE = 64             # bounds from one state that is kept to the next
-
-cdef struct Reach:
-    int128 low
-    int128 high
 
 cdef struct Bounds:
     const int64_t *a
@@ -64,7 +49,7 @@ cdef inline bint misses(const Bounds *b, const Reach *reach, int64_t k) noexcept
     )
 
 
-cdef inline void meet(const Bounds *b, Reach *reach, int64_t k) noexcept nogil:
+cdef inline void cut_reach(const Bounds *b, Reach *reach, int64_t k) noexcept nogil:
     if b.known[k] & LOW and fixed(b.low[k]) > reach.low:
         reach.low = fixed(b.low[k])
     if b.known[k] & HIGH and fixed(b.high[k]) < reach.high:
@@ -111,7 +96,7 @@ cdef void suspect(Bounds *b, int64_t start, int64_t end, int64_t step) noexcept 
         if b.keep[k]:
             if misses(b, &reach, k):
                 b.clashes[k - start] = 1
-            meet(b, &reach, k)
+            cut_reach(b, &reach, k)
         if k == stop:
             return
         carry(b, &reach, k, k + step)
@@ -189,7 +174,7 @@ cdef int64_t next_case(Bounds *b, int64_t first, int64_t k, Reach *reach) noexce
         if b.keep[k]:
             if misses(b, reach, k):
                 return k
-            meet(b, reach, k)
+            cut_reach(b, reach, k)
         k += 1
         if k % STRIDE == 0 and k < b.n:
             b.states[k // STRIDE] = reach[0]
@@ -206,7 +191,7 @@ cdef int64_t last_before(const Bounds *b, int64_t first, int64_t k, int64_t end)
         if not b.keep[i]:
             continue
         if i >= k:
-            meet(b, &reach, i)
+            cut_reach(b, &reach, i)
         elif misses(b, &reach, i):
             return i
     return first
@@ -307,7 +292,7 @@ cdef void mark_live(
                 live[k] &= ~LOW
             if fixed(b.high[k]) > reach.high:
                 live[k] &= ~HIGH
-            meet(b, &reach, k)
+            cut_reach(b, &reach, k)
         if k == last:
             return
         k += step

@@ -1,31 +1,10 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Conversions through a tube, to its ordering clock: the exact inverse of tube.pyx.
-
-The earliest source of a value is the first whose bar reaches it, the latest the last whose bar
-does. In a row, t + low(t) and t + high(t) never fall; across rows they may. So the values of the
-other clock are cut into pieces in which the row of the first and the row of the last stay the
-same. In nearly all pieces that is one row of four lines, and many values of such a piece are
-converted at a time.
-"""
-
-from libc.math cimport fabs
-from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memset
-
-import numpy as np
-
-from tracetime._kernels.tube.bar cimport HULL, LIMITED, OPEN_HIGH, OPEN_LOW, Bar
-from tracetime._kernels.tube.small_row cimport SmallRow, small_row
-from tracetime._kernels.tube.vectors cimport BLOCK, NEAR, is_small, leading
-from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, saturating_add
-from tracetime._kernels.tube.line_inverse cimport first_above, last_below
-from tracetime._kernels.tube.row_inverse cimport (
-    Lines, OneRow, invert, invert_block, make_lines, one_row, takes, within_block,
-)
-from tracetime._kernels.tube.tube cimport (
-    AMBIGUOUS_SOURCE, RESOLVED, Pieces, Rows, RowTable, bent, clamped, end_of, estimated_offset,
-    piece_of, take_pieces,
-)
+# Conversions through a tube, to its ordering clock: the exact inverse of rows.pxi.
+#
+# The earliest source of a value is the first whose bar reaches it, the latest the last whose bar
+# does. In a row, t + low(t) and t + high(t) never fall; across rows they may. So the values of the
+# other clock are cut into pieces in which the row of the first and the row of the last stay the
+# same. In nearly all pieces that is one row of four lines, and many values of such a piece are
+# converted at a time.
 
 cdef enum:
     SHORT_RUN = 4           # below this a value's piece is looked up on its own

@@ -1,1 +1,0 @@
-"""Kernels of the tube: exact bars, their inverse, the estimate."""
