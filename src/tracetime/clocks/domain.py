@@ -185,6 +185,17 @@ class ClockDomain:
         }
         return replace(known, **said)
 
+    def of_another(self, clock: ClockId, name: str | None = None) -> ClockDomain:
+        """The same of another clock, of another machine's oscillator: checked already."""
+        made = object.__new__(ClockDomain)
+        for field in _FIELDS:
+            object.__setattr__(made, field, getattr(self, field))
+        object.__setattr__(made, "id", clock)
+        object.__setattr__(made, "name", name)
+        if self.oscillator is not None:
+            object.__setattr__(made, "oscillator", posix_oscillator(clock.machine))
+        return made
+
     @property
     def drift_ppm(self) -> float:
         """max_drift_ppm, given or by kind."""
@@ -195,14 +206,7 @@ class ClockDomain:
 @lru_cache(maxsize=1 << 15)
 def _of_kind(clock: ClockId) -> ClockDomain:
     """That of the same clock of the first machine, or of the first clock that is not builtin."""
-    usual = _usual(min(clock.clock, FIRST_SEQUENCE_CLOCK))
-    made = object.__new__(ClockDomain)
-    for name in _FIELDS:
-        object.__setattr__(made, name, getattr(usual, name))
-    object.__setattr__(made, "id", clock)
-    if usual.oscillator is not None:
-        object.__setattr__(made, "oscillator", posix_oscillator(clock.machine))
-    return made
+    return _usual(min(clock.clock, FIRST_SEQUENCE_CLOCK)).of_another(clock)
 
 
 @cache

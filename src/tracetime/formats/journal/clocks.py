@@ -33,6 +33,19 @@ _TIMES: Final = ("monotonic_us", "realtime_us")
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 _MONOTONIC: Final = BUILTIN_IDS["MONOTONIC"]
 
+# journald writes whole us; the kernel runs both clocks at one rate. NTP slews both alike: REALTIME
+# is MONOTONIC and an offset that changes where it is set, at a leap second, and over a suspend.
+# Counted in the seconds of either, the other does not drift.
+_WALL: Final = ClockDomain(ClockId(_REALTIME), tick_ns=1000, max_drift_ppm=0)
+_STEADY: Final = ClockDomain(
+    ClockId(_MONOTONIC),
+    tick_ns=1000,
+    max_drift_ppm=0,
+    oscillator=posix_oscillator(0),
+    disciplined=True,
+    assumed_half_width_ns=BETWEEN_READS_NS,
+)
+
 
 class BootClocks(NamedTuple):
     """REALTIME of a machine, and MONOTONIC of its boot: None for entries that name no boot."""
@@ -158,24 +171,11 @@ def _hex(halves: tuple[int, ...]) -> str | None:
 
 
 def _domains(clocks: BootClocks, boot: Boot) -> Iterator[ClockDomain]:
-    """What is declared of the clocks of a boot.
-
-    journald writes whole us; the kernel runs both clocks at one rate. NTP slews both alike:
-    REALTIME is MONOTONIC and an offset that changes where it is set, at a leap second, and over a
-    suspend. Counted in the seconds of either, the other does not drift.
-    """
-    yield ClockDomain(clocks.realtime, tick_ns=1000, max_drift_ppm=0)
+    """What is declared of the clocks of a boot."""
+    yield _WALL.of_another(clocks.realtime)
     if clocks.monotonic is not None:
         named = clocks.monotonic.clock != _MONOTONIC
-        yield ClockDomain(
-            clocks.monotonic,
-            name=_name(boot) if named else None,
-            tick_ns=1000,
-            max_drift_ppm=0,
-            oscillator=posix_oscillator(clocks.monotonic.machine),
-            disciplined=True,
-            assumed_half_width_ns=BETWEEN_READS_NS,
-        )
+        yield _STEADY.of_another(clocks.monotonic, _name(boot) if named else None)
 
 
 def _add(graph: ClockGraph, clocks: BootClocks, read: Values) -> Values:

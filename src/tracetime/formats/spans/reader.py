@@ -55,9 +55,9 @@ class SpansTrace(SpanTrace):
             calls.add(spans, hosts)
             self._steps.add(spans, hosts)
         trace_clock = _clock(0)
-        tick_ns = self._source.tick_ns
+        domain = ClockDomain(trace_clock, tick_ns=self._source.tick_ns)
         domains = [
-            ClockDomain(_clock(number), _title(host), tick_ns=tick_ns)
+            domain.of_another(_clock(number), _title(host))
             for number, host in enumerate(resources.hosts)
         ]
         graph = ClockGraph(trace_clock, domains)
