@@ -38,7 +38,7 @@ def test_arrays_go_to_arrow_and_back(rows, dtype, cut):
     assert gone is None or gone.tolist() == missing[cut:].tolist()
 
 
-@given(st.lists(st.text(max_size=9), max_size=9))
+@given(st.lists(st.text(max_size=9) | st.none(), max_size=9))
 def test_strings_go_to_arrow(texts):
     made = texts_of(texts)
     made.validate(full=True)

@@ -25,15 +25,25 @@ def arrow_of(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None = N
 
 def texts_of(texts: Iterable[str | None]) -> pa.Array:
     """Return strings as an Arrow array, null where there is none."""
-    known = [*texts]
-    encoded = [(text or "").encode() for text in known]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    missing = np.array([text is None for text in known], np.bool_)
+    given = [*texts]
+    known = [text or "" for text in given]
+    validity = None
+    if None in given:
+        validity = _validity(np.array([text is None for text in given], np.bool_))
+    joined = "".join(known)
+    lengths = map(len, known if joined.isascii() else (text.encode() for text in known))
     return pa.Array.from_buffers(
         pa.string(),
-        len(encoded),
-        [_validity(missing), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))],
+        len(known),
+        [validity, pa.py_buffer(ends_of(lengths, len(known))), pa.py_buffer(joined.encode())],
     )
+
+
+def ends_of(lengths: Iterable[int], count: int) -> npt.NDArray[np.int32]:
+    """Return where texts of so many lengths begin and end, one after another, as Arrow has it."""
+    ends = np.zeros(count + 1, np.int32)
+    np.cumsum(np.fromiter(lengths, np.int32, count), out=ends[1:])
+    return ends
 
 
 def _validity(missing: npt.NDArray[np.bool_]) -> pa.Buffer | None:

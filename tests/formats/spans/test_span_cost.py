@@ -111,3 +111,19 @@ def test_decoded_events_are_dropped_once_they_are_taken(source, make):
         tracemalloc.stop()
     assert len(lists.event_time) == 100_000
     assert left < most / 2
+
+
+def test_events_without_a_name_take_little_more_than_their_columns():
+    lists, events = SpanLists(1), 100_000
+    source, text = otlp.SPANS, otlp_events([[{}] * events]).encode()
+    for _ in source.decode(text, 0, Resources(1), lists, Wanted.EVENTS):
+        pass
+    assert len(lists.event_args) == events
+    tracemalloc.start()
+    try:
+        spans = lists.spans(0, 0)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(spans.event_time) == events
+    assert most < 60 * events

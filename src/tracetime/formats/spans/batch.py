@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrays import texts_of
+from tracetime.arrays import ends_of, texts_of
 from tracetime.clocks.snapshot import INT64_MAX
 
 KINDS: Final = ("unspecified", "internal", "server", "client", "producer", "consumer")
@@ -166,6 +166,8 @@ class SpanLists:
 
     def _times(self, given: list[Time]) -> Values:
         """Times as ns; none is 0."""
+        if not any(given):
+            return np.zeros(len(given), np.int64)
         texts = [time for time in given if isinstance(time, str)]
         digits = "".join(texts)
         if digits and not (digits.isascii() and digits.isdigit()):
@@ -231,7 +233,9 @@ def _hex(text: str) -> bytes:
 
 def _joined(texts: list[bytes]) -> pa.Array:
     """UTF-8 texts as an Arrow array, null where empty."""
-    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    ends = ends_of(map(len, texts), len(texts))
     has = np.packbits(np.diff(ends) > 0, bitorder="little")
-    buffers = [pa.py_buffer(has), pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
+    # bytes.join takes 80 bytes for each text.
+    joined = b"".join(filter(None, texts))
+    buffers = [pa.py_buffer(has), pa.py_buffer(ends), pa.py_buffer(joined)]
     return pa.Array.from_buffers(pa.string(), len(texts), buffers)

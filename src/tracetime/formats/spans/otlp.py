@@ -154,7 +154,10 @@ def _add(lists: SpanLists, spans: list[Any], offset: int, resource: int, wanted:
             lists.event_time += [event.time_unix_nano for event in events]
             if wanted == Wanted.EVENTS:
                 lists.event_name += [event.name or "" for event in events]
-                lists.event_args += [encoded(_attributes(event.attributes)) for event in events]
+                lists.event_args += [
+                    b"" if event.attributes is _NOTHING else encoded(_attributes(event.attributes))
+                    for event in events
+                ]
             span.events = None
 
 
