@@ -1,8 +1,10 @@
 """What `merge` and `record` write: trace_processor loads what the sources say."""
 
 from collections import Counter
+from functools import partial
 from random import Random
 
+import numpy as np
 import trace_engine
 from json_slicing import document, event
 from judged import assert_same, assert_sound, source_slices, written_slices
@@ -12,35 +14,49 @@ from platforms import WITH_ENGINE
 from random_track_events import track_events
 
 import tracetime as tt
+from tracetime.merging.joined import JoinedTraces
 
 pytestmark = WITH_ENGINE
 
 S = 10**9
 
 
-def by_name(rows, lasts=True):
-    """Slices without their times and numbers: all are on the clock of the first file."""
-    made = Counter()
-    for row, count in rows.items():
-        made[
+def by_name(rows, placed=lambda times: times):
+    """Slices at the times at which they are placed, without the numbers of threads and tracks."""
+    rows = [*rows.elements()]
+    begins = placed([row.ts for row in rows])
+    ends = placed([row.ts + row.dur for row in rows])
+    return Counter(
+        (
             row.name,
             row.category,
-            row.dur if lasts else None,
+            begin,
+            row.dur if row.dur < 0 else end - begin,
             row.depth,
             row.thread_name,
             row.process_name,
             row.args,
-        ] += count
-    return made
+        )
+        for row, begin, end in zip(rows, begins, ends, strict=True)
+    )
 
 
-def check(paths, out, lasts=True, **options):
-    """Merge files. Compare what comes of it with the sources."""
+def on_timeline(joined, clocks, times):
+    """Times of a file's clock on that of the first one."""
+    return joined.graph.convert(np.array(times), *clocks, policy="tube").tolist()
+
+
+def check(paths, out, **options):
+    """Merge files. Compare what comes of it with the sources, on the clock of the first one."""
     report = tt.merge(paths, out, **options)
     assert report.is_tied
     assert_sound(out)
-    wanted = sum((by_name(source_slices(path), lasts) for path in paths), Counter())
-    assert_same(wanted, by_name(written_slices(out), lasts))
+    wanted = Counter()
+    with JoinedTraces(paths, **options) as joined:
+        for number, path in enumerate(paths):
+            clocks = joined.home(number), joined.timeline
+            wanted += by_name(source_slices(path), partial(on_timeline, joined, clocks))
+    assert_same(wanted, by_name(written_slices(out)))
 
 
 def arrows(path):
@@ -77,7 +93,7 @@ def test_two_perfetto_traces_of_the_same_ids(tmp_path):
 def test_two_ranks(tmp_path):
     """Their clocks drift, and with them how long a slice lasts."""
     paths = kineto_ranks(tmp_path, 0, ranks=2).paths
-    check(paths, tmp_path / "out.pftrace", lasts=False)
+    check(paths, tmp_path / "out.pftrace")
 
 
 def test_a_recording(tmp_path):

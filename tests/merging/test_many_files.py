@@ -292,7 +292,7 @@ def test_messages_are_matched_in_proportion_to_them_and_their_matches(monkeypatc
 
 def test_a_key_that_too_many_files_have_at_both_ends_is_refused():
     files = ends_of([[(0, "a")]] * 1_000)
-    with pytest.raises(tt.UsageError, match=r"1,000,000 matches by seq, host, more than 97,536"):
+    with pytest.raises(tt.UsageError, match=r"1,000,000 matches by seq, host, more than 36,096"):
         next(message_ties._matched(files, files, RULE))
 
 

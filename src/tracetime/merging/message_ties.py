@@ -63,7 +63,7 @@ class Messages(NamedTuple):
 
 
 _MOST_EACH: Final = 16
-_MOST_ANYWAY: Final = 1 << 16
+_MOST_ANYWAY: Final = 1 << 12
 """A key may match so many messages of other files with each message, beyond so many in all."""
 
 Values = npt.NDArray[np.int64]
