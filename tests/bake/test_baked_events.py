@@ -116,6 +116,13 @@ class TestSlices:
             ("span 2", begin, 5, 1),
         ]
 
+    @pytest.mark.parametrize("other", ["", "b"])
+    def test_a_name_that_is_empty_is_one_whatever_others_are_called(self, bake, other):
+        begin = 1_700_000_000 * 10**9
+        spans = [span(k, begin + k, begin + k, name=name) for k, name in ((1, ""), (2, other))]
+        made = bake(otlp(resource_spans(spans)))
+        assert [one[0] for one in made.slices] == ["", other]
+
     def test_what_does_not_end_stays_open(self, bake):
         made = bake(document(event("B", 1, "a"), event("X", 2, "b", dur=1)))
         assert [one[:4] for one in made.slices] == [("a", 1000, -1, 0), ("b", 2000, 1000, 1)]

@@ -32,11 +32,12 @@ cdef class Texts:
     cdef Span of(self, int64_t row) noexcept nogil:
         """The text of a row; its data are NULL where it has none."""
         cdef int32_t code = self.codes[row]
+        cdef const uint8_t *text = &self.text[0] if self.text.shape[0] else <const uint8_t *>b""
         cdef Span found
         found.data = found.end = NULL
-        if code != NONE and self.text.shape[0]:
-            found.data = &self.text[0] + (self.ends[code - 1] if code else 0)
-            found.end = &self.text[0] + self.ends[code]
+        if code != NONE:
+            found.data = text + (self.ends[code - 1] if code else 0)
+            found.end = text + self.ends[code]
         return found
 
 
