@@ -6,23 +6,17 @@ packets of many sequences can lie in one file in any order.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, strtod
+from libc.stdlib cimport free
 
-from tracetime._kernels.chrome_json.decimal cimport Decimal, read_decimal, scaled
-from tracetime._kernels.chrome_json.event cimport (
-    ARRAY, DECIMAL, FALSE_VALUE, NULL_VALUE, NUMBER, OBJECT, STRING, TRUE_VALUE, Value,
-)
-from tracetime._kernels.chrome_json.fields cimport next_member
-from tracetime._kernels.chrome_json.skip cimport skip_space
-from tracetime._kernels.chrome_json.unescape cimport text_of
 from tracetime._kernels.common.encode cimport (
     LONGEST_TAG, LONGEST_VARINT, WIRE_BYTES, put_double, put_number, put_tag, put_varint,
 )
 from tracetime._kernels.common.memory cimport INT64_LOW, grow, saturating_add
 from tracetime._kernels.common.text cimport Bytes, put_bytes
 from tracetime._kernels.common.wire cimport Span
+from tracetime._kernels.event_baking.arguments cimport Arguments
 from tracetime._kernels.event_baking.flows cimport Flows
-from tracetime._kernels.event_baking.texts cimport Details, Texts, pad, put_content, span
+from tracetime._kernels.event_baking.texts cimport Details, Texts, put_content, span
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.packets cimport SIBLING_MERGE_BEHAVIOR_NONE
 
@@ -67,7 +61,8 @@ cdef class EventPackets:
     cdef readonly int64_t forced
     cdef readonly int64_t early
     cdef uint32_t sequence, clock, machine
-    cdef Bytes out, body, annotation, text, padded, closings, legacy
+    cdef Bytes out, body, closings, inner
+    cdef Arguments arguments
     cdef OpenTrack *tracks
     cdef int64_t n_tracks, tracks_capacity
     cdef OpenSlice *slices
@@ -78,15 +73,13 @@ cdef class EventPackets:
     def __init__(self, uint32_t sequence, uint32_t clock, uint32_t machine):
         self.sequence, self.clock, self.machine = sequence, clock, machine
         self.free_slice = NONE
+        self.arguments = Arguments()
 
     def __dealloc__(self):
         free(self.out.data)
         free(self.body.data)
-        free(self.annotation.data)
-        free(self.text.data)
-        free(self.padded.data)
         free(self.closings.data)
-        free(self.legacy.data)
+        free(self.inner.data)
         free(self.tracks)
         free(self.slices)
 
@@ -274,19 +267,19 @@ cdef class EventPackets:
         cdef uint8_t *p = put_number(fields, TRACK_DESCRIPTOR_UUID, uuid)
         if parent:
             p = put_number(p, TRACK_DESCRIPTOR_PARENT_UUID, parent)
-        self.body.n = self.text.n = 0
+        self.body.n = self.inner.n = 0
         put_bytes(&self.body, fields, p - fields)
         put_content(&self.body, TRACK_DESCRIPTOR_NAME, name)
         p = put_number(
             fields, TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR, SIBLING_MERGE_BEHAVIOR_NONE
         )
         put_bytes(&self.body, fields, p - fields)
-        put_content(&self.text, PACKET_TRACK_DESCRIPTOR, span(&self.body))
+        put_content(&self.inner, PACKET_TRACK_DESCRIPTOR, span(&self.body))
         p = put_number(fields, PACKET_TRUSTED_PACKET_SEQUENCE_ID, NO_SEQUENCE)
         if self.machine:
             p = put_number(p, PACKET_MACHINE_ID, self.machine)
-        put_bytes(&self.text, fields, p - fields)
-        return put_content(&self.out, TRACE_PACKET, span(&self.text))
+        put_bytes(&self.inner, fields, p - fields)
+        return put_content(&self.out, TRACE_PACKET, span(&self.inner))
 
     cdef int start_body(self, int type, uint64_t uuid) except -1 nogil:
         cdef uint8_t fields[2 * (LONGEST_TAG + LONGEST_VARINT)]
@@ -319,7 +312,7 @@ cdef class EventPackets:
         if details.args is not None:
             text = details.args.of(row)
             if text.data != NULL and text.end > text.data:
-                self.put_args(text)
+                self.arguments.put(text, &self.body)
         return 0
 
     cdef int put_texts(self, Span name, Span category) except -1 nogil:
@@ -355,55 +348,7 @@ cdef class EventPackets:
         p = put_number(p, LEGACY_EVENT_UNSCOPED_ID, flows.arrows.first + <uint64_t>one)
         self.start_body(NO_TYPE, uuid)
         self.put_texts(flows.arrows.names.of(one), flows.arrows.categories.of(one))
-        self.legacy.n = 0
-        put_bytes(&self.legacy, fields, p - fields)
-        put_content(&self.body, TRACK_EVENT_LEGACY_EVENT, span(&self.legacy))
+        self.inner.n = 0
+        put_bytes(&self.inner, fields, p - fields)
+        put_content(&self.body, TRACK_EVENT_LEGACY_EVENT, span(&self.inner))
         return self.finish(ns)
-
-    cdef int put_args(self, Span args) except -1 nogil:
-        """The members of an object as debug annotations."""
-        cdef const uint8_t *at
-        cdef const uint8_t *end
-        cdef Value key, value
-        pad(&self.padded, args)
-        end = self.padded.data + (args.end - args.data)
-        at = skip_space(self.padded.data)
-        if at[0] != c"{":
-            return 0
-        at += 1
-        while next_member(&at, end, &key, &value):
-            self.annotation.n = 0
-            put_content(&self.annotation, DEBUG_NAME, text_of(&key, &self.text))
-            self.put_value(&value)
-            put_content(&self.body, TRACK_EVENT_DEBUG_ANNOTATIONS, span(&self.annotation))
-        return 0
-
-    cdef int put_value(self, const Value *value) except -1 nogil:
-        """The value of an annotation; null has none. What nests stays JSON."""
-        cdef uint8_t field[LONGEST_TAG + LONGEST_VARINT]
-        cdef uint8_t *p = field
-        cdef Decimal decimal
-        cdef bint rounded
-        cdef int64_t number
-        cdef Span text
-        text.data, text.end = value.data, value.end
-        if value.kind == NULL_VALUE:
-            return 0
-        if value.kind == TRUE_VALUE or value.kind == FALSE_VALUE:
-            p = put_number(field, DEBUG_BOOL_VALUE, value.kind == TRUE_VALUE)
-        elif value.kind == DECIMAL:
-            p = put_double(field, DEBUG_DOUBLE_VALUE, strtod(<const char *>value.data, NULL))
-        elif value.kind == NUMBER and (
-            read_decimal(value.data, value.end, &decimal)
-            and scaled(&decimal, 0, &number, &rounded)
-        ):
-            p = put_number(field, DEBUG_INT_VALUE, <uint64_t>number)
-        elif value.kind == OBJECT or value.kind == ARRAY or value.kind == NUMBER:
-            return put_content(&self.annotation, DEBUG_LEGACY_JSON_VALUE, text)
-        elif value.kind == STRING:
-            return put_content(
-                &self.annotation, DEBUG_STRING_VALUE, text_of(value, &self.text)
-            )
-        else:
-            return put_content(&self.annotation, DEBUG_STRING_VALUE, text)
-        return put_bytes(&self.annotation, field, p - field)

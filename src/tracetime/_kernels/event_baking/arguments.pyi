@@ -1,0 +1,2 @@
+class Arguments:
+    """Writes arguments, one object after the other."""
