@@ -20,7 +20,7 @@ HOT = {
     "common.decimals",
     "common.json",
     "evidence",
-    "graph.engine",
+    "graph",
     "perfetto.clock_tracker",
     "perfetto.importer",
     "perfetto.items",

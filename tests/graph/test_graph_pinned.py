@@ -18,7 +18,7 @@ from tracetime import (
     Snapshot,
     UsageError,
 )
-from tracetime._kernels.graph import view
+from tracetime._kernels import graph as kernel
 from tracetime.graph.comparison import eventful
 from tracetime.graph.explanation import Explanation
 from tracetime.graph.ordering import own_bars
@@ -286,7 +286,7 @@ def test_of_two_numbers_of_a_clock_the_file_s_own_is_converted_from() -> None:
     graph._parts.state.file = 3
     graph.add_snapshot({A: 2, seq: 2})
     graph.add_snapshot({A: 3, ClockId(64, 4): 3})
-    keys = view.keys(graph._parts.state.engine, 0)
+    keys = kernel.keys(graph._parts.state.engine, 0)
     found = dict(
         zip(
             graph._parts.contents.lists().clocks,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tracetime._kernels.graph.shared_snapshots import pairs
+from tracetime._kernels.graph import pairs
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.arguments import clock_of_caller
 from tracetime.graph.graph import ClockGraph

@@ -15,8 +15,8 @@ from tracetime import (
     Snapshot,
     TracetimeError,
 )
-from tracetime._kernels.graph import view
-from tracetime._kernels.graph.state import state_of
+from tracetime._kernels import graph as kernel
+from tracetime._kernels.saved_graph import state_of
 from tracetime.graph.graph import from_bytes, to_bytes
 
 S = 10**9
@@ -40,7 +40,7 @@ def content(graph: ClockGraph) -> dict[str, Any]:
             graph._parts.state.measured.frequency(r.clock, r.snapshots).tolist() for r in reads
         ],
         "known": [graph._parts.state.measured.knows(clock) for clock in clocks],
-        "packets": view.snapshot_packets(graph._parts.state.engine).tolist(),
+        "packets": kernel.snapshot_packets(graph._parts.state.engine).tolist(),
         "engine": [np.asarray(part).tolist() for part in state_of(graph._parts.state.engine)],
     }
 

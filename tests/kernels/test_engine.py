@@ -16,9 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twin.graph import Key, series_hash
 
-from tracetime._kernels.graph import view
-from tracetime._kernels.graph.engine import Engine
-from tracetime._kernels.graph.router import Router
+from tracetime._kernels import graph as kernel
+from tracetime._kernels.graph import Engine, Router
 from tracetime.errors import NO_PATH, NON_MONOTONIC_SOURCE, RESOLVED, UNKNOWN_SOURCE_CLOCK
 
 MAX_HOPS = 4
@@ -79,7 +78,7 @@ class Both:
 
     def add(self, readings: dict[Key, int]) -> None:
         n = len(readings)
-        added = view.add_snapshots(
+        added = kernel.add_snapshots(
             self.engine,
             [tuple(key) for key in readings],
             np.array([list(readings.values())], dtype=np.int64),
@@ -92,15 +91,15 @@ class Both:
     def keep_router(self, target: Key) -> None:
         """From here on, query a router at random times."""
         if target not in self.routers:
-            router = view.make_router(self.engine, tuple(target))
+            router = kernel.make_router(self.engine, tuple(target))
             if router is not None:
                 self.routers[target] = router
 
     def route(self, source: Key, router: Router) -> tuple[int, Path]:
-        status, unit_ns, hops = view.route(self.engine, tuple(source), router)
+        status, unit_ns, hops = kernel.route(self.engine, tuple(source), router)
         assert unit_ns == 1
-        keys = view.keys(self.engine, 0)
-        names = [[keys[n] for n in numbers] for numbers, _ in view.series(self.engine)]
+        keys = kernel.keys(self.engine, 0)
+        names = [[keys[n] for n in numbers] for numbers, _ in kernel.series(self.engine)]
         path = []
         for here, there, _, series in hops:
             hashed = series_hash(Key(*key) for key in names[series])
@@ -111,7 +110,7 @@ class Both:
 
     def check(self, source: Key, target: Key) -> None:
         """Both routers, the one kept and a fresh one, against the search."""
-        fresh = view.make_router(self.engine, tuple(target))
+        fresh = kernel.make_router(self.engine, tuple(target))
         routers = [router for router in (fresh, self.routers.get(target)) if router is not None]
         for router in routers:
             status, path = self.route(source, router)
@@ -219,7 +218,7 @@ A, B, C, D, E, F = (Key(100 + i) for i in range(200, 206))
 
 
 def path_of(both: Both, source: Key, target: Key) -> list[Key] | None:
-    status, path = both.route(source, view.make_router(both.engine, tuple(target)))
+    status, path = both.route(source, kernel.make_router(both.engine, tuple(target)))
     return [source, *(hop[1] for hop in path)] if status == RESOLVED else None
 
 
@@ -245,7 +244,7 @@ def test_of_two_series_the_smaller_hash_wins():
     both.add({B: 1, A: 1})
     both.add({A: 1, B: 1, C: 1})
     lists = [(A, B), (B, A), (A, B, C)]
-    status, path = both.route(A, view.make_router(both.engine, tuple(B)))
+    status, path = both.route(A, kernel.make_router(both.engine, tuple(B)))
     assert status == RESOLVED
     assert path == [(A, B, min(series_hash(keys) for keys in lists))]
     both.check_all()
@@ -316,9 +315,9 @@ def test_the_same_clock_of_other_scopes_is_another_clock():
 
 
 def test_a_router_without_a_clock():
-    assert view.make_router(Engine(), (6, 0, 0, 0)) is None
+    assert kernel.make_router(Engine(), (6, 0, 0, 0)) is None
 
 
 def test_columns_of_another_engine_are_refused():
     with pytest.raises(IndexError):
-        view.hop_columns(Engine(), 0, 0)
+        kernel.hop_columns(Engine(), 0, 0)

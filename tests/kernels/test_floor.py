@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracetime as tt
-from tracetime._kernels.graph.floor import hop, make_grid, scale
+from tracetime._kernels.graph import hop, make_grid, scale
 
 LOW, HIGH = -(2**63), 2**63 - 1
 

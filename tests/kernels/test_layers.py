@@ -18,6 +18,7 @@ KERNELS = ROOT / "src" / "tracetime" / "_kernels"
 BELOW = {
     "common": set(),
     "graph": {"common"},
+    "saved_graph": {"common", "graph"},
     "tube": {"common"},
     "evidence": {"common", "tube"},
     "slices": {"common"},

@@ -183,13 +183,13 @@ def test_what_a_row_has():
 
 def test_statuses():
     """A bar that is open on one side is no failure: kernels leave that status to their callers."""
-    numbers = numbers_in("graph/engine.pxd")
+    numbers = numbers_in("graph.pxd")
     statuses = {name.upper(): i for i, name in enumerate(REASONS) if name != "one_sided"}
     assert statuses.items() <= numbers.items()
 
 
 def test_snapshot_faults():
-    assert len(enum_in("graph/engine.pxd", "FAULT_")) == len(arguments.SNAPSHOT_FAULTS)
+    assert len(enum_in("graph.pxd", "FAULT_")) == len(arguments.SNAPSHOT_FAULTS)
 
 
 def test_import_errors():
@@ -207,7 +207,7 @@ def test_codecs():
 
 
 def test_the_most_hops():
-    assert numbers_in("graph/router.pxd")["MAX_HOPS"] == arguments.MAX_HOPS == 4
+    assert numbers_in("graph.pxd")["MAX_HOPS"] == arguments.MAX_HOPS == 4
 
 
 def test_builtin_clocks():

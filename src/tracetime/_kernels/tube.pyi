@@ -1,7 +1,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph.floor import _Grid
+from tracetime._kernels.graph import _Grid
 
 _Values = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph import view
+from tracetime._kernels import graph as kernel
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
 from tracetime.errors import UsageError
@@ -46,11 +46,11 @@ def _add(state: GraphState, snapshot: Snapshot) -> None:
         values[:, column] = reading.value
     units = np.array([reading.unit_ns for reading in readings], dtype=np.int64)
     incremental = np.array([reading.incremental for reading in readings], dtype=np.uint8)
-    first = view.version(state.engine)
+    first = kernel.version(state.engine)
     try:
         _add_rows(state, clocks, values, units, incremental)
     finally:
-        state.measured.add(first, view.version(state.engine), snapshot)
+        state.measured.add(first, kernel.version(state.engine), snapshot)
 
 
 def _add_rows(
@@ -62,7 +62,7 @@ def _add_rows(
 ) -> None:
     trace_key = None if state.trace_clock is None else state.key(state.trace_clock)
     keys = [state.key(clock) for clock in clocks]
-    added, fault, position = view.add_snapshots(
+    added, fault, position = kernel.add_snapshots(
         state.engine, keys, values, units, incremental, trace_key
     )
     if fault:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from tracetime._kernels.graph import shared_snapshots
+from tracetime._kernels import graph as kernel
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
@@ -34,7 +34,7 @@ def eventful(parts: GraphParts) -> list[tuple[ClockId, ClockId]]:
         lists = contents.lists()
         ones, others = lists.compared()
         nodes = contents.nodes()
-        steady = shared_snapshots.steady(parts.state.engine, nodes[ones], nodes[others])
+        steady = kernel.steady(parts.state.engine, nodes[ones], nodes[others])
         ordered = _ordered(parts)
     measured = np.array([parts.state.measured.has(clock) for clock in lists.clocks], dtype=bool)
     plain = np.array([_is_plain(parts.state, clock) for clock in lists.clocks], dtype=bool)
@@ -95,6 +95,6 @@ def shared_with_references(parts: GraphParts) -> tuple[Values, Values, Values]:
     references, nodes = contents.lists().references(), contents.nodes()
     has_one = references >= 0
     n, least, greatest = (np.full(len(nodes), v) for v in (0, INT64_MAX, INT64_MIN))
-    found = shared_snapshots.extents(parts.state.engine, nodes[has_one], nodes[references[has_one]])
+    found = kernel.extents(parts.state.engine, nodes[has_one], nodes[references[has_one]])
     n[has_one], least[has_one], greatest[has_one] = found.T
     return n, least, greatest

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph import shared_snapshots, view
+from tracetime._kernels import graph as kernel
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.graph.clock_lists import ClockLists, Values
@@ -33,7 +33,7 @@ class Numbering:
     def clocks(self) -> list[ClockId]:
         """The clocks by number."""
         with self._lock:
-            for key in view.keys(self._state.engine, len(self._ids)):
+            for key in kernel.keys(self._state.engine, len(self._ids)):
                 clock = self._state.clock(key)
                 self.numbers.setdefault(clock, []).append(len(self._ids))
                 self._ids.append(clock)
@@ -63,7 +63,7 @@ class Contents:
         with self._lock:
             if self._clocks is None:
                 ids = self._numbering.clocks()
-                infos = (ClockInfo(ids[row[0]], *row[1:]) for row in view.clocks(self._engine))
+                infos = (ClockInfo(ids[row[0]], *row[1:]) for row in kernel.clocks(self._engine))
                 self._clocks = sorted(infos, key=lambda info: info.clock.order())
             return self._clocks
 
@@ -83,14 +83,14 @@ class Contents:
                 ids = self._numbering.clocks()
                 self._series = [
                     SeriesInfo(tuple([ids[number] for number in numbers]), snapshots)
-                    for numbers, snapshots in view.series(self._engine)
+                    for numbers, snapshots in kernel.series(self._engine)
                 ]
             return self._series
 
     def mixed_series(self) -> Iterator[list[ClockId]]:
         """The lists of clocks of several machines."""
         ids = self._numbering.clocks()
-        for numbers, _ in view.series(self._engine, mixed=True):
+        for numbers, _ in kernel.series(self._engine, mixed=True):
             yield [ids[number] for number in numbers]
 
     def lists(self) -> ClockLists:
@@ -98,7 +98,7 @@ class Contents:
         with self._lock:
             if self._lists is None:
                 clocks = list(dict.fromkeys(info.clock for info in self.clocks()))
-                lists = (numbers for numbers, _ in view.series(self._engine))
+                lists = (numbers for numbers, _ in kernel.series(self._engine))
                 self._lists = ClockLists(clocks, lists, self._places(), self._state.trace_clock)
             return self._lists
 
@@ -134,44 +134,44 @@ class Contents:
         return {
             ids[other]
             for number in self._numbering.numbers.get(clock, ())
-            for other in view.neighbours(self._engine, number, enough)
+            for other in kernel.neighbours(self._engine, number, enough)
         } - {clock}
 
     def tied_only_to(self, clock: ClockId) -> set[ClockId]:
         """The clocks that are in one list only, which has this clock, too."""
         ids = self._numbering.clocks()
-        return {ids[n] for n in view.tied_only_to(self._engine, self._state.key(clock))}
+        return {ids[n] for n in kernel.tied_only_to(self._engine, self._state.key(clock))}
 
     def readings(self) -> Iterator[Readings]:
         """Every reading of every snapshot; a clock comes once for each list of clocks it is in."""
-        for index in range(view.n_columns(self._engine)):
-            key, snapshots, values_ns = view.column_of(self._engine, index)
+        for index in range(kernel.n_columns(self._engine)):
+            key, snapshots, values_ns = kernel.column_of(self._engine, index)
             clock = self._state.clock(key)
             read = self._state.measured.reads(clock, snapshots)
             yield Readings(clock, snapshots, values_ns, read.centre, read.half)
 
     def readings_of(self, clock: ClockId) -> Values:
         """Every reading of one clock, ns."""
-        return view.readings_of(self._engine, self._state.key(clock))
+        return kernel.readings_of(self._engine, self._state.key(clock))
 
     def every_reading(self) -> tuple[Values, Values]:
         """(place of the clock among `clocks`, ns) of every reading of every snapshot."""
-        which, values_ns = view.every_reading(self._engine)
+        which, values_ns = kernel.every_reading(self._engine)
         return self._places()[which], values_ns
 
     def shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]:
         """(snapshots, readings of one, readings of the other) of the snapshots that have both."""
         key = self._state.key
-        return shared_snapshots.pairs(self._engine, key(one), key(other))
+        return kernel.pairs(self._engine, key(one), key(other))
 
     def packets(self) -> npt.NDArray[np.uint64]:
         """The packet of the trace that each snapshot came in, by its number."""
-        return view.snapshot_packets(self._engine)
+        return kernel.snapshot_packets(self._engine)
 
     def nodes(self) -> Values:
         """By place of a clock, the engine's number of what is converted from it."""
         nodes: dict[ClockId, int] = {}
-        keys = view.keys(self._engine, 0)
+        keys = kernel.keys(self._engine, 0)
         for number, (key, clock) in enumerate(zip(keys, self._numbering.clocks(), strict=True)):
             if clock not in nodes or key == self._state.key(clock):
                 nodes[clock] = number

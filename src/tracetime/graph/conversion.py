@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph.floor import scale
+from tracetime._kernels.graph import scale
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph.floor import hop, make_grid, scale
+from tracetime._kernels.graph import hop, make_grid, scale
 from tracetime.clocks.ids import ClockId
 
 Values = npt.NDArray[np.int64]

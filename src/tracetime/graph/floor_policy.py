@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from threading import RLock
 from typing import Final
 
-from tracetime._kernels.graph import shared_snapshots, view
-from tracetime._kernels.graph.router import Router, TangledError
+from tracetime._kernels import graph as kernel
+from tracetime._kernels.graph import Router, TangledError
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.arguments import refusal
@@ -52,7 +52,7 @@ class FloorPolicy:
         with self._lock:
             try:
                 key = self._state.key(source)
-                return view.route(self._state.engine, key, self._router(target))[0]
+                return kernel.route(self._state.engine, key, self._router(target))[0]
             except TangledError:
                 return NO_PATH
 
@@ -76,16 +76,14 @@ class FloorPolicy:
             keys = [self._state.key(clock) for clock in clocks]
             try:
                 router = self._router(target)
-                return OffsetVariations(
-                    *shared_snapshots.variations(engine, keys, router, spans_ns)
-                )
+                return OffsetVariations(*kernel.variations(engine, keys, router, spans_ns))
             except TangledError:
-                return OffsetVariations(*shared_snapshots.variations(engine, keys, None))
+                return OffsetVariations(*kernel.variations(engine, keys, None))
 
     def _make_route(self, source: ClockId, target: ClockId) -> FloorRoute:
         engine, clock = self._state.engine, self._state.clock
         try:
-            status, unit_ns, hops = view.route(
+            status, unit_ns, hops = kernel.route(
                 engine, self._state.key(source), self._router(target)
             )
         except TangledError as error:
@@ -98,7 +96,7 @@ class FloorPolicy:
         return FloorRoute(
             unit_ns,
             [
-                FloorHop.of(clock(here), clock(there), series, view.hop_columns(engine, *columns))
+                FloorHop.of(clock(here), clock(there), series, kernel.hop_columns(engine, *columns))
                 for here, there, columns, series in hops
             ],
         )
@@ -107,5 +105,5 @@ class FloorPolicy:
         if target not in self._routers:
             if len(self._routers) >= _MOST_ROUTES:
                 self._routers.clear()
-            self._routers[target] = view.make_router(self._state.engine, self._state.key(target))
+            self._routers[target] = kernel.make_router(self._state.engine, self._state.key(target))
         return self._routers[target]

@@ -1,6 +1,6 @@
 """ClockGraph: clocks tied together by snapshots, and conversions between any two of them.
 
-A kernel holds the snapshots (`_kernels/graph/engine.pyx`). Here is the interface for callers; the
+A kernel holds the snapshots (`_kernels/graph.pyx`). Here is the interface for callers; the
 parts of a graph (`parts.py`), and functions on them, do the work.
 """
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph import view
+from tracetime._kernels import graph as kernel
 from tracetime.clocks.families import posix_oscillator
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import UsageError
@@ -97,7 +97,7 @@ def _join_snapshots(state: GraphState, other: GraphParts, renamed: Renamed) -> V
         values = np.stack([c.values_ns[k] for c, k in zip(columns, rows, strict=True)], axis=1)
         values //= units
         clocks = [renamed(c.clock) for c in columns]
-        added, fault, position = view.add_snapshots(
+        added, fault, position = kernel.add_snapshots(
             state.engine,
             [state.key(clock) for clock in clocks],
             np.ascontiguousarray(values),
@@ -107,7 +107,7 @@ def _join_snapshots(state: GraphState, other: GraphParts, renamed: Renamed) -> V
         )
         if fault:
             raise UsageError(SNAPSHOT_FAULTS[fault].format(clock=clocks[position]))
-        end = view.version(state.engine)
+        end = kernel.version(state.engine)
         new = np.arange(end - added, end)
         numbers[whole] = new
         for column, clock, some in zip(columns, clocks, rows, strict=True):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
-from tracetime._kernels.graph import view
-from tracetime._kernels.graph.engine import Engine
+from tracetime._kernels import graph as kernel
+from tracetime._kernels.graph import Engine
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike, hashed_name
 from tracetime.graph.tube.event_readings import EventReadings
@@ -74,7 +74,7 @@ class GraphState:
     @property
     def version(self) -> tuple[int, int]:
         """Another one after each change of what is known of the clocks."""
-        return view.version(self.engine), len(self.orders)
+        return kernel.version(self.engine), len(self.orders)
 
     def key(self, clock: ClockId) -> Key:
         """A clock as the engine knows it: only sequence-scoped clocks differ by file."""

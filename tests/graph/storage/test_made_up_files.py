@@ -13,7 +13,7 @@ from graph_files import array, column_of, facts_of, refused, remade, survives
 from tracetime import (
     TraceError,
 )
-from tracetime._kernels.graph.state import engine_of, state_of
+from tracetime._kernels.saved_graph import engine_of, state_of
 from tracetime.graph.graph import from_bytes
 
 LOW, HIGH = -(2**63), 2**63 - 1

@@ -23,7 +23,7 @@ from tracetime import (
     TraceError,
     UsageError,
 )
-from tracetime._kernels.graph.engine import series_hash
+from tracetime._kernels.graph import series_hash
 from tracetime.graph.graph import from_bytes
 
 S = 10**9

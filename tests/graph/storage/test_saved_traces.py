@@ -26,7 +26,7 @@ from tracetime import (
     Snapshot,
     open_trace,
 )
-from tracetime._kernels.graph import view
+from tracetime._kernels import graph as kernel
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.formats.perfetto.write.writer import TraceWriter
 from tracetime.graph.graph import from_bytes, to_bytes
@@ -43,7 +43,7 @@ def test_the_demo_trace(tmp_path):
     graph.save(tmp_path / "graph.npz")
     loaded = ClockGraph.load(tmp_path / "graph.npz")
     assert_same(graph, loaded)
-    assert view.snapshot_packets(loaded._parts.state.engine).tolist() == packets.tolist()
+    assert kernel.snapshot_packets(loaded._parts.state.engine).tolist() == packets.tolist()
     assert len(set(packets.tolist())) > 20
     assert loaded.discontinuities()
 
@@ -97,7 +97,7 @@ def test_snapshots_that_were_not_taken_whole():
     loaded = saved(graph)
     assert_same(graph, loaded, 9)
     # Neither 201 nor the second unit of 200 has a reading, and both snapshots count.
-    assert len(view.snapshot_packets(loaded._parts.state.engine)) == 10
+    assert len(kernel.snapshot_packets(loaded._parts.state.engine)) == 10
     assert {info.clock for info in loaded.clocks() if not info.snapshots} == {ClockId(201)}
     assert [info.clock for info in loaded.clocks() if not info.monotonic] == [ClockId(3)]
     for one in (graph, loaded):

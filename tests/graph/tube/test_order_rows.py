@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from message_worlds import Clocks, Model
 
-from tracetime._kernels.graph.floor import make_grid
+from tracetime._kernels.graph import make_grid
 from tracetime._kernels.tube import RowTable
 from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, Evidence
 from tracetime.graph.tube.limits import Limits, slope_up

@@ -16,7 +16,7 @@ from tracetime._kernels.common.wire cimport (
     BYTES, Field, Span, is_number, is_set, load_bytes, load_number, next_field, read_varint,
     span_of,
 )
-from tracetime._kernels.graph.engine cimport AS_IS, SKIPPED_INCREMENTAL_STATE
+from tracetime._kernels.graph cimport AS_IS, SKIPPED_INCREMENTAL_STATE
 from tracetime._kernels.perfetto.baked_bundle cimport (
     KIND_FTRACE_BOUND, bake_bundle, has_possible_cpu,
 )

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint32_t
 
-from tracetime._kernels.graph.engine cimport Key
+from tracetime._kernels.graph cimport Key
 
 cdef enum:
     REALTIME = 1

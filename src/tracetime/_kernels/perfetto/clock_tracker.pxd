@@ -1,7 +1,6 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from tracetime._kernels.graph.engine cimport Engine, Key
-from tracetime._kernels.graph.router cimport Router
+from tracetime._kernels.graph cimport Engine, Key, Router
 from tracetime._kernels.perfetto.event_samples cimport EventSamples
 from tracetime._kernels.perfetto.streams cimport Streams
 

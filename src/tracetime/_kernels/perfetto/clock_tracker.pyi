@@ -1,7 +1,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph.engine import Engine
+from tracetime._kernels.graph import Engine
 from tracetime._kernels.perfetto.streams import Streams
 
 class ClockTracker:

@@ -11,11 +11,10 @@ import numpy as np
 
 from tracetime._kernels.common.arrays cimport copied
 from tracetime._kernels.common.memory cimport INT64_HIGH, grow, sub_overflows
-from tracetime._kernels.graph.engine cimport (
-    AS_IS, FAULT_OWN_SYNC, NON_MONOTONIC_SOURCE, OVERFLOW, RESOLVED, Engine, Key, Node,
+from tracetime._kernels.graph cimport (
+    AS_IS, FAULT_OWN_SYNC, NON_MONOTONIC_SOURCE, OVERFLOW, RESOLVED, Engine, Key, Node, Router,
+    convert_one, parts_of,
 )
-from tracetime._kernels.graph.key cimport parts_of
-from tracetime._kernels.graph.router cimport Router, convert_one
 from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, REALTIME, TRACE_FILE, machine_key
 from tracetime._kernels.perfetto.event_samples cimport (
     Sampled, free_samples, keep_reading,

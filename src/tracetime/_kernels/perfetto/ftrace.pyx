@@ -10,8 +10,7 @@ from libc.stdlib cimport calloc
 from tracetime._kernels.common.wire cimport (
     BYTES, Field, Span, is_number, is_set, load_number, next_field, read_varint, span_of,
 )
-from tracetime._kernels.graph.engine cimport OVERFLOW, RESOLVED, Key
-from tracetime._kernels.graph.key cimport FIRST_SEQUENCE_CLOCK
+from tracetime._kernels.graph cimport FIRST_SEQUENCE_CLOCK, OVERFLOW, RESOLVED, Key
 from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, MONOTONIC_RAW, machine_key
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.packet cimport Packet

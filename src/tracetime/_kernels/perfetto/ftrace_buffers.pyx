@@ -9,8 +9,7 @@ from tracetime._kernels.common.memory cimport grow, saturating_add, saturating_s
 from tracetime._kernels.common.wire cimport (
     Field, Span, is_number, is_set, load_number, next_field,
 )
-from tracetime._kernels.graph.engine cimport RESOLVED
-from tracetime._kernels.graph.key cimport FIRST_SEQUENCE_CLOCK
+from tracetime._kernels.graph cimport FIRST_SEQUENCE_CLOCK, RESOLVED
 from tracetime._kernels.perfetto.baked_bundle cimport KIND_FTRACE_BOUND
 from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, MONOTONIC_RAW
 from tracetime._kernels.perfetto.fields cimport *

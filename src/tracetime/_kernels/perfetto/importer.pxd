@@ -1,7 +1,7 @@
 from libc.stdint cimport int8_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from tracetime._kernels.common.wire cimport Span
-from tracetime._kernels.graph.engine cimport Engine
+from tracetime._kernels.graph cimport Engine
 from tracetime._kernels.perfetto.clock_tracker cimport ClockTracker
 from tracetime._kernels.perfetto.observer cimport PacketObserver
 from tracetime._kernels.perfetto.packet cimport Packet

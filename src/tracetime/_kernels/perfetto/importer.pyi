@@ -1,6 +1,6 @@
 from typing import Self
 
-from tracetime._kernels.graph.engine import Engine
+from tracetime._kernels.graph import Engine
 from tracetime._kernels.perfetto.clock_tracker import ClockTracker
 from tracetime._kernels.perfetto.observer import PacketObserver
 from tracetime._kernels.perfetto.rows import Rows

@@ -11,10 +11,9 @@ from tracetime._kernels.common.wire cimport (
     BYTES, FIXED32, FIXED64, VARINT, Field, Span, is_set, load_bytes, load_number, next_field,
     read_varint, span_of,
 )
-from tracetime._kernels.graph.engine cimport (
-    AS_IS, OVERFLOW, RESOLVED, SKIPPED_INCREMENTAL_STATE, Key,
+from tracetime._kernels.graph cimport (
+    AS_IS, OVERFLOW, RESOLVED, SKIPPED_INCREMENTAL_STATE, Key, is_sequence_scoped,
 )
-from tracetime._kernels.graph.key cimport is_sequence_scoped
 from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, MONOTONIC, machine_key
 from tracetime._kernels.perfetto.clock_tracker cimport ClockTracker
 from tracetime._kernels.perfetto.fields cimport *

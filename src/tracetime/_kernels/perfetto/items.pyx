@@ -12,7 +12,7 @@ from tracetime._kernels.common.wire cimport (
     BYTES, Field, Span, is_number, is_set, load_bytes, load_number, next_field, read_field,
     read_varint, span_of,
 )
-from tracetime._kernels.graph.engine cimport (
+from tracetime._kernels.graph cimport (
     AS_IS, OVERFLOW, RESOLVED, SKIPPED_INCREMENTAL_STATE, Key,
 )
 from tracetime._kernels.perfetto.clock_ids cimport (

@@ -3,7 +3,7 @@
 
 from libc.stdint cimport int8_t, int64_t, uint32_t
 
-from tracetime._kernels.graph.engine cimport AS_IS, RESOLVED
+from tracetime._kernels.graph cimport AS_IS, RESOLVED
 
 
 cdef class PlacedRows:

@@ -13,7 +13,7 @@ from libc.stdlib cimport free, qsort
 
 import numpy as np
 
-from tracetime._kernels.graph.engine import TooManyClocksError
+from tracetime._kernels.graph import TooManyClocksError
 
 from tracetime._kernels.perfetto.clock_ids cimport (
     BOOTTIME, MONOTONIC, MONOTONIC_COARSE, MONOTONIC_RAW, REALTIME, REALTIME_COARSE,

@@ -9,7 +9,7 @@ from tracetime._kernels.common.wire cimport (
     BYTES, Field, Span, is_set, load_bytes, load_number, next_field, nothing,
     read_varint, span_of,
 )
-from tracetime._kernels.graph.engine cimport AS_IS
+from tracetime._kernels.graph cimport AS_IS
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.observer cimport ImportedPacket
 from tracetime._kernels.perfetto.rows cimport KIND_FTRACE_EVENT, KIND_SCHED_SWITCH, Rows

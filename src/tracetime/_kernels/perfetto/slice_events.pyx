@@ -15,7 +15,7 @@ from tracetime._kernels.common.wire cimport (
     BYTES, Field, Span, is_number, is_set, load_bytes, load_number, next_field, nothing,
     read_varint, span_of,
 )
-from tracetime._kernels.graph.engine cimport AS_IS
+from tracetime._kernels.graph cimport AS_IS
 from tracetime._kernels.perfetto.args cimport put_args
 from tracetime._kernels.perfetto.batch cimport RowDetails
 from tracetime._kernels.perfetto.fields cimport *

@@ -3,7 +3,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph.engine import Engine
+from tracetime._kernels.graph import Engine
 
 class SnapshotExtensions:
     """What tracetime recorded of snapshots, in addition to Perfetto's fields."""

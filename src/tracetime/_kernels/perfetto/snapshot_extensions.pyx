@@ -11,8 +11,7 @@ from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.common.wire cimport (
     BYTES, Field, Span, is_set, load_bytes, load_number, read_field, read_varint, span_of,
 )
-from tracetime._kernels.graph.engine cimport Engine, Key
-from tracetime._kernels.graph.key cimport is_sequence_scoped, parts_of
+from tracetime._kernels.graph cimport Engine, Key, is_sequence_scoped, parts_of
 from tracetime._kernels.perfetto.clock_ids cimport machine_key
 from tracetime._kernels.perfetto.clock_tracker cimport ClockTracker
 from tracetime._kernels.perfetto.extension cimport (

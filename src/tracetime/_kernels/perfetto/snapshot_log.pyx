@@ -10,7 +10,7 @@ from libc.stdlib cimport free
 
 import numpy as np
 
-from tracetime._kernels.graph.key cimport is_sequence_scoped
+from tracetime._kernels.graph cimport is_sequence_scoped
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.late_wakings cimport LateWakings
 from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver

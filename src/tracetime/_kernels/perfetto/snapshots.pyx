@@ -9,9 +9,8 @@ from libc.stdint cimport int64_t, uint32_t
 from tracetime._kernels.common.wire cimport (
     BYTES, Field, Span, is_number, is_set, next_field, span_of,
 )
-from tracetime._kernels.graph.engine cimport Key
-from tracetime._kernels.graph.engine import TooManyClocksError
-from tracetime._kernels.graph.key cimport is_sequence_scoped
+from tracetime._kernels.graph cimport Key, is_sequence_scoped
+from tracetime._kernels.graph import TooManyClocksError
 from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, TRACE_FILE, machine_key
 from tracetime._kernels.perfetto.exchange_rounds cimport ExchangeRounds
 from tracetime._kernels.perfetto.fields cimport *

@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from tracetime._kernels.graph.engine cimport Key
+from tracetime._kernels.graph cimport Key
 from tracetime._kernels.perfetto.clock_tracker cimport ClockTracker
 from tracetime._kernels.perfetto.packet cimport Packet
 from tracetime._kernels.perfetto.rows cimport Kind, Row, Rows

@@ -3,8 +3,7 @@
 
 from libc.stdint cimport int8_t, int64_t, uint32_t, uint64_t
 
-from tracetime._kernels.graph.engine cimport AS_IS, RESOLVED, Key
-from tracetime._kernels.graph.key cimport is_sequence_scoped
+from tracetime._kernels.graph cimport AS_IS, RESOLVED, Key, is_sequence_scoped
 from tracetime._kernels.perfetto.clock_tracker cimport ClockTracker
 from tracetime._kernels.perfetto.packet cimport Packet
 from tracetime._kernels.perfetto.rows cimport Kind, Rows

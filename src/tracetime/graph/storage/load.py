@@ -1,6 +1,6 @@
 """Clock graphs from the bytes that save.py makes.
 
-The bytes are hostile: what `save` cannot write is refused here, or in `_kernels/graph/state.pyx`
+The bytes are hostile: what `save` cannot write is refused here, or in `_kernels/saved_graph.pyx`
 where it concerns the relations of readings.
 """
 
@@ -19,7 +19,7 @@ from typing import IO, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph.state import State, engine_of
+from tracetime._kernels.saved_graph import State, engine_of
 from tracetime._version import __version__
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import UINT32_MAX, ClockId

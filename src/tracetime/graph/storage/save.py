@@ -15,7 +15,7 @@ from typing import IO, Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph.state import State, state_of
+from tracetime._kernels.saved_graph import State, state_of
 from tracetime._version import __version__
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.domain import domain_facts

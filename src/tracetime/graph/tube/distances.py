@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph import view
-from tracetime._kernels.graph.engine import Engine
+from tracetime._kernels import graph as kernel
+from tracetime._kernels.graph import Engine
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
 from tracetime.graph.routes import Steps
@@ -124,7 +124,7 @@ class Reach:
         n = sum(map(len, self._numbers.values()))
         if numbers is None or n != len(self._numbers):
             return None
-        return view.hops_from(self._engine, numbers[0], *self._links)
+        return kernel.hops_from(self._engine, numbers[0], *self._links)
 
     @cached_property
     def _links(self) -> tuple[Numbers, Numbers]:

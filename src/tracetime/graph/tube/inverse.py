@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tracetime._kernels.graph.floor import make_grid
+from tracetime._kernels.graph import make_grid
 from tracetime._kernels.tube import InverseTable, RowTable
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.graph.tube import findings

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime._kernels.evidence import assemble, cones
-from tracetime._kernels.graph.floor import make_grid
+from tracetime._kernels.graph import make_grid
 from tracetime._kernels.tube import RowTable
 from tracetime.graph.tube.evidence import LOW_KNOWN, Floats, Marks, Values
 from tracetime.graph.tube.order_estimate import OrderCurve

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tracetime._kernels.evidence import assemble, guaranteed
-from tracetime._kernels.graph.floor import make_grid
+from tracetime._kernels.graph import make_grid
 from tracetime._kernels.tube import InverseTable, RowTable
 from tracetime.errors import AMBIGUOUS_SOURCE, ONE_SIDED, OVERFLOW, RESOLVED, UsageError
 from tracetime.graph.tube import findings

@@ -17,7 +17,7 @@ from building import BOOTTIME, MONOTONIC, REALTIME, compressed, event, snapshot,
 from reading import opened, read
 
 from tracetime import ClockDomain, ClockId, Snapshot, TraceError, UsageError, open_trace
-from tracetime._kernels.graph.engine import series_hash
+from tracetime._kernels.graph import series_hash
 from tracetime.events_table import NAMES_SCHEMA, record_batch, with_names
 from tracetime.formats import trace_file
 from tracetime.formats.perfetto.read import reader, wire

@@ -10,7 +10,7 @@ from reading import placed
 from seeds import seeds
 
 from tracetime import ClockId
-from tracetime._kernels.graph.engine import series_hash
+from tracetime._kernels.graph import series_hash
 from tracetime.formats.perfetto.write.ordering import Orders
 
 CLOCKS = [ClockId(number) for number in (BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME)]

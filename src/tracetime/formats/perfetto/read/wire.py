@@ -11,8 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from tracetime._kernels.graph.engine import TooManyClocksError
-from tracetime._kernels.graph.router import TangledError
+from tracetime._kernels.graph import TangledError, TooManyClocksError
 from tracetime._kernels.perfetto.importer import Importer
 from tracetime.errors import TraceError
 from tracetime.events_table import Columns

@@ -14,7 +14,7 @@ from itertools import islice, permutations
 from math import factorial
 from typing import Final, NamedTuple
 
-from tracetime._kernels.graph.engine import series_hash
+from tracetime._kernels.graph import series_hash
 from tracetime.clocks.ids import ClockId, clock_id
 
 _HIGHEST: Final = (1 << 32, 1 << 32)

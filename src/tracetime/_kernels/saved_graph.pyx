@@ -2,7 +2,7 @@
 """An engine as arrays, and an engine made of such arrays.
 
 The arrays may come from a file: what snapshots cannot lead to is refused, so that nothing else
-need check what an engine holds.
+need check what an engine holds. This module keeps its bounds checks, so it is none with `graph`.
 """
 
 from collections import namedtuple
@@ -11,11 +11,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 import numpy as np
 
-from tracetime._kernels.graph.engine cimport Column, Engine, Key, Node, Series
-from tracetime._kernels.graph.engine import series_hash
-from tracetime._kernels.graph.key cimport is_sequence_scoped
 from tracetime._kernels.common.arrays cimport copied
 from tracetime._kernels.common.memory cimport grow
+from tracetime._kernels.graph cimport Column, Engine, Key, Node, Series, is_sequence_scoped
+from tracetime._kernels.graph import series_hash
 
 cdef int64_t UINT32_HIGH = 0xFFFFFFFF
 

@@ -1,18 +1,4 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False
-"""The readings of two clocks in the snapshots that have both, and how their offset changed."""
-
-from libc.math cimport fabs
-from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free, qsort
-from libc.string cimport memset
-
-import numpy as np
-
-from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, grow, sub_overflows
-from tracetime._kernels.graph.engine cimport Column, Engine, Membership, Node, Series
-from tracetime._kernels.graph.key cimport key_of
-from tracetime._kernels.graph.router cimport Path, Router
-
+# The readings of two clocks in the snapshots that have both, and how their offset changed.
 
 cdef inline int64_t _sought(
     const Membership *among, int64_t n, int32_t series, int64_t low

@@ -3,7 +3,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph.engine import Engine
+from tracetime._kernels.graph import Engine
 
 _Numbers = npt.NDArray[np.int64]
 

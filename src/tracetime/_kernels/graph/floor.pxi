@@ -1,17 +1,8 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Perfetto's rule for arrays: each value plus the offset of the latest snapshot not after it.
-
-One hop is two arrays: the source clock's readings, ascending, and the offset from each on. Sorted
-values are converted in runs of one offset; where runs are short, a grid over the readings finds
-the snapshot of a value in a few steps.
-"""
-
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-
-import numpy as np
-
-from tracetime._kernels.common.grid cimport Grid, look_up
-from tracetime._kernels.common.memory cimport mul_overflows
+# Perfetto's rule for arrays: each value plus the offset of the latest snapshot not after it.
+#
+# One hop is two arrays: the source clock's readings, ascending, and the offset from each on. Sorted
+# values are converted in runs of one offset; where runs are short, a grid over the readings finds
+# the snapshot of a value in a few steps.
 
 cdef enum:
     BLOCK = 256             # values checked against a run at a time

@@ -1,21 +1,8 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The clock graph in C memory: clocks and snapshots; paths and conversions are in router.pyx.
-
-The rules are those of Perfetto's src/trace_processor/util/clock_synchronizer.cc; edges between the
-clocks of a snapshot are not stored but follow from its series, so that a snapshot of n clocks
-costs n, not n^2. Scopes, trace time and errors for users are in graph/ and perfetto/.
-"""
-
-import os
-
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memcpy, memset
-
-from tracetime._kernels.common.hash_table cimport add_index, free_table, mix, next_match
-from tracetime._kernels.common.memory cimport (
-    INT64_HIGH, INT64_LOW, add_overflows, grow, mul_overflows, saturating_sub,
-)
+# The clock graph in C memory: clocks and snapshots; paths and conversions are in router.pxi.
+#
+# The rules are those of Perfetto's src/trace_processor/util/clock_synchronizer.cc; edges between the
+# clocks of a snapshot are not stored but follow from its series, so that a snapshot of n clocks
+# costs n, not n^2. Scopes, trace time and errors for users are in graph/ and perfetto/.
 
 cdef uint64_t SERIES_SEED = 0xe17a1465
 

@@ -1,20 +1,4 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False
-"""The engine as Python sees it: keys as tuples (key.pxd), columns as NumPy arrays."""
-
-from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
-from libc.stdlib cimport free, malloc
-
-import numpy as np
-
-from tracetime._kernels.common.arrays cimport copied
-from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, sub_overflows
-from tracetime._kernels.graph.engine cimport (
-    FAULT_NONE, NO_PATH, NON_MONOTONIC_SOURCE, RESOLVED, UNKNOWN_SOURCE_CLOCK,
-    UNKNOWN_TARGET_CLOCK, Column, Engine, Node, Series,
-)
-from tracetime._kernels.graph.key cimport key_of, parts_of
-from tracetime._kernels.graph.router cimport Path, Router
-
+# The engine as Python sees it: keys as tuples (graph.pxd), columns as NumPy arrays.
 
 def add_snapshots(
     Engine engine not None, list keys, const int64_t[:, ::1] values, const int64_t[::1] units,

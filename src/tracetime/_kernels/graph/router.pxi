@@ -1,21 +1,6 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Shortest paths through the clock graph, and conversions along them, one at a time.
-
-The rules are those of Perfetto's src/trace_processor/util/clock_synchronizer.cc.
-"""
-
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport free
-from libc.string cimport memset
-
-from tracetime._kernels.common.grid cimport last_not_after
-from tracetime._kernels.common.memory cimport (
-    INT64_HIGH, INT64_LOW, add_overflows, grow, mul_overflows, saturating_sub, sub_overflows,
-)
-from tracetime._kernels.graph.engine cimport (
-    CACHE_SIZE, NO_PATH, NON_MONOTONIC_SOURCE, OVERFLOW, RESOLVED,
-    UNKNOWN_SOURCE_CLOCK, UNKNOWN_TARGET_CLOCK, CachedConversion, Column, Engine, Key, Node, Series,
-)
+# Shortest paths through the clock graph, and conversions along them, one at a time.
+#
+# The rules are those of Perfetto's src/trace_processor/util/clock_synchronizer.cc.
 
 cdef enum:
     FAR = 255               # a distance: no path

@@ -1,1 +1,0 @@
-"""Kernels of the clock graph: its engine, and Perfetto's rule for arrays."""
