@@ -40,6 +40,7 @@ ALONE = {
     "Closed",
     "Cores",
     "Curves",
+    "Discontinuities",
     "Evidence",
     "FloorHop",
     "FloorRoute",
@@ -53,6 +54,8 @@ ALONE = {
     "Reading",
     "Records",
     "ReplayedSlices",
+    "PairDiscontinuities",
+    "Ragged",
     "Runs",
     "Segments",
     "SliceEnds",
@@ -64,6 +67,7 @@ ALONE = {
     "TracedClock",
     "_Snapshots",
     "_Deduction",
+    "_Columns",
     "_Node",
 }
 
@@ -75,7 +79,9 @@ def classes():
             yield from (
                 one
                 for one in found
-                if dataclasses.is_dataclass(one) and one.__module__ == module.name
+                if isinstance(one, type)
+                and dataclasses.is_dataclass(one)
+                and one.__module__ == module.name
             )
 
 

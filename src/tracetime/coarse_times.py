@@ -94,12 +94,9 @@ class CoarseTimes:
         parts, found = self._graph._parts, [np.empty(0, dtype=np.int64)]
         for one, other in self._hops():
             pair = parts.tubes.pair(one, other)
-            zones = [
-                (jump.a_from, jump.a_to)
-                for jump in pair.tube.discontinuities
-                if jump.kind in _JUMPS
-            ]
-            ends = np.array(zones, dtype=np.int64).ravel()
+            jumps = pair.tube.discontinuities
+            jumps = jumps.take(jumps.kind_is(*_JUMPS))
+            ends = np.append(jumps.a_from, jumps.a_to)
             if len(ends):
                 there = with_reasons(parts, ends, pair.a, self._source, "tube", self._bars)
                 found += [there.estimate, there.earliest, there.latest]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tracetime.clocks.ids import ClockId
-from tracetime.doctor.incidents import _Zones, distinct_jumps, distinct_suspends
+from tracetime.doctor import incidents
+from tracetime.doctor.incidents import _Zones
+from tracetime.graph.tube.discontinuities import PairDiscontinuities
 from tracetime.graph.tube.results import PairDiscontinuity
 
 A, B, D, C = ClockId(6), ClockId(3), ClockId(5), ClockId(128)
@@ -17,6 +19,14 @@ def jump(src, *snapshots, size=(1000, 1000), kind="step"):
 
 def off(src, *snapshots):
     return jump(src, *snapshots, kind="outlier")
+
+
+def distinct_jumps(found):
+    return list(incidents.distinct_jumps(PairDiscontinuities.of(found)))
+
+
+def distinct_suspends(found):
+    return list(incidents.distinct_suspends(PairDiscontinuities.of(found)))
 
 
 def reported(found):

@@ -9,8 +9,8 @@ from surveyed import BOOT, COARSE, MONO, REAL, S, Survey, X, Y, Z, jump
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.catalogue import finding
+from tracetime.doctor.jumps import _alternates as alternates
 from tracetime.doctor.jumps import (
-    _alternates,
     _back,
     _bits,
     _cause,
@@ -23,11 +23,11 @@ from tracetime.doctor.jumps import (
     _often,
     _on_two_lines,
     _set_at,
-    _size,
     _size_parts,
     _ticks_per_ns,
     _unpaired_falls,
 )
+from tracetime.graph.tube.discontinuities import PairDiscontinuities
 from tracetime.text import count, duration
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -82,10 +82,14 @@ def test_of_the_kernels_clocks_only_the_tsc_is_a_counter_that_may_wrap(name):
     assert _bits(survey, clock, [fell(2**32 - 5, 5)]) == (32 if name == "TSC" else None)
 
 
+def _alternates(found):
+    return alternates(PairDiscontinuities.of(found))
+
+
 def cause(clock, *falls, found=()):
-    survey = Survey(3, {BOOT: {}, clock: {}})
-    jumper = _JumpingClock(clock, found=list(found), distinct=list(found), falls=list(falls))
-    return _cause(survey, jumper, list(found))
+    survey, found = Survey(3, {BOOT: {}, clock: {}}), PairDiscontinuities.of(found)
+    jumper = _JumpingClock(clock, found=found, distinct=found, falls=list(falls))
+    return _cause(survey, jumper, found)
 
 
 OFF = jump(BOOT, X, 5, 4, kind="outlier")
@@ -131,7 +135,7 @@ def test_two_clocks_of_one_number_are_no_reason_of_a_clock():
 @pytest.mark.parametrize(("number", "may"), [(9, False), (127, False), (128, True), (200, True)])
 def test_numbers_of_their_own_sequence_and_of_the_kernel_are_of_one_clock(number, may):
     clock = ClockId(number)
-    found = [jump(BOOT, clock, by, k, k + 1) for k, by in ((1, 5), (4, -5))]
+    found = PairDiscontinuities.of(jump(BOOT, clock, by, k, k + 1) for k, by in ((1, 5), (4, -5)))
     survey = Survey(3, {BOOT: {}, clock: {}})
     assert _collides(survey, _JumpingClock(clock, found=found)) == may
     assert not _collides(survey, _JumpingClock(clock, found=found[:1]))
@@ -357,22 +361,25 @@ def test_how_fast_a_clock_counts_where_it_rises(steps, gaps, rate):
     ],
 )
 def test_between_the_snapshots_of_which_jumps_a_clock_fell(at, expected):
-    found = [jump(BOOT, X, 5, 3, 4), jump(BOOT, X, 5, 8, 9), jump(BOOT, X, 5, 4, 6)]
-    assert _contain_falls(found, [fell(1, 1, snapshot=k) for k in at]) == expected
+    places = ((3, 4), (8, 9), (4, 6))
+    found = PairDiscontinuities.of(jump(BOOT, X, 5, *on) for on in places)
+    falls = [fell(1, 1, snapshot=k) for k in at]
+    assert _contain_falls(found, falls).tolist() == expected
 
 
 def test_how_far_a_discontinuity_jumped_at_most():
     sizes = [(3, 8), (-8, 3), (-8, -3), (0, 0), None]
-    assert [_size(jump(BOOT, X, size)) for size in sizes] == [8, 8, 8, 0, 0]
+    found = PairDiscontinuities.of(jump(BOOT, X, size) for size in sizes)
+    assert found.most_ns.tolist() == [8, 8, 8, 0, 0]
 
 
 def test_that_two_readings_are_all_there_is():
     two, three = Survey(2, {BOOT: {}, X: {}}), Survey(3, {BOOT: {}, X: {}, Y: {}}, lacking={Y: {1}})
-    assert _of_two(two, [jump(BOOT, X, 5)])
-    assert not _of_two(three, [jump(BOOT, X, 5)])
-    assert _of_two(three, [jump(BOOT, Y, 5)])
-    assert not _of_two(three, [jump(BOOT, Y, 5), jump(BOOT, X, 5)])
-    assert not _of_two(Survey(1, {BOOT: {}, X: {}}), [jump(BOOT, X, 5)])
+    assert _of_two(two, PairDiscontinuities.of([jump(BOOT, X, 5)]))
+    assert not _of_two(three, PairDiscontinuities.of([jump(BOOT, X, 5)]))
+    assert _of_two(three, PairDiscontinuities.of([jump(BOOT, Y, 5)]))
+    assert not _of_two(three, PairDiscontinuities.of([jump(BOOT, Y, 5), jump(BOOT, X, 5)]))
+    assert not _of_two(Survey(1, {BOOT: {}, X: {}}), PairDiscontinuities.of([jump(BOOT, X, 5)]))
 
 
 def _title(code, clock, times, size):

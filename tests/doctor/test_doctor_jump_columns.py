@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 
 from tracetime.clocks.ids import ClockId
-from tracetime.doctor.jump_columns import (
-    JumpSnapshots,
-    by_pair,
-    farthest_ns,
-    mean_size_ns,
-    moved,
-    spans_after,
-    spans_read,
-)
+from tracetime.doctor import jump_columns
+from tracetime.doctor.jump_columns import moved
+from tracetime.graph.tube.discontinuities import PairDiscontinuities
 from tracetime.graph.tube.results import PairDiscontinuity
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -31,6 +25,22 @@ def jump(*snapshots: int, src=A, dst=C, size=(5, 5), kind="step") -> PairDiscont
 
 def off(*snapshots: int) -> PairDiscontinuity:
     return jump(*snapshots, kind="outlier")
+
+
+def JumpSnapshots(found):
+    return jump_columns.JumpSnapshots(PairDiscontinuities.of(found))
+
+
+def farthest_ns(survey, found, default):
+    return jump_columns.farthest_ns(survey, PairDiscontinuities.of(found), default)
+
+
+def spans_read(survey, pair, found):
+    return jump_columns.spans_read(survey, pair, PairDiscontinuities.of(found))
+
+
+def spans_after(survey, pair, found):
+    return jump_columns.spans_after(survey, pair, PairDiscontinuities.of(found))
 
 
 def columns(*rows: tuple[int, int, int]) -> Any:
@@ -180,17 +190,17 @@ def test_the_farthest_jump_of_several_pairs_and_of_none():
 
 
 def test_middles_of_jumps():
-    assert [mean_size_ns(jump(0, 1, size=size)) for size in ((3, 8), (-8, -3), (-4, 6), None)] == [
-        5,
-        5,
-        1,
-        0,
-    ]
+    found = [jump(0, 1, size=size) for size in ((3, 8), (-8, -3), (-4, 6), None)]
+    assert PairDiscontinuities.of(found).mean_ns.tolist() == [5, 5, 1, 0]
 
 
 def test_jumps_by_their_clocks():
     one, other, third = jump(0, 1), jump(0, 1, src=B), jump(4, 5)
-    assert by_pair([one, other, third]) == {(A, C): [one, third], (B, C): [other]}
+    by_pair = PairDiscontinuities.of([one, other, third]).by_pair()
+    assert {pair: list(found) for pair, found in by_pair.items()} == {
+        (A, C): [one, third],
+        (B, C): [other],
+    }
 
 
 SPANS = {(C, A): columns((2, 10, 0), (4, 30, 0), (6, 20, 0), (8, 50, 0))}

@@ -10,6 +10,7 @@ from reading import opened
 from tracetime import ClockId, diagnose
 from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.doctor.attribution import _Jumps, _Sleeps
+from tracetime.graph.tube.discontinuities import PairDiscontinuities
 from tracetime.graph.tube.results import PairDiscontinuity
 
 DEVICES = (GPU, NIC, 64)
@@ -146,12 +147,13 @@ def test_an_outlier_as_large_as_a_sleep_around_it_is_none():
     sleep = PairDiscontinuity(
         ClockId(BOOTTIME), ClockId(MONOTONIC), "suspend", 0, S, (-S, -S), None, (4, 6)
     )
-    known = _Sleeps([sleep])
+    known = _Sleeps(PairDiscontinuities.of([sleep]))
     off = sleep._replace(dst=ClockId(GPU), kind="outlier", snapshots=(5,))
     stepped = off._replace(kind="step", snapshots=(4, 6))
 
     def explained(*found):
-        return known.explain(_Jumps((found[0].src, found[0].dst), found)).tolist()
+        jumps = _Jumps((found[0].src, found[0].dst), PairDiscontinuities.of(found))
+        return known.explain(jumps).tolist()
 
     assert explained(stepped, off, stepped) == [True, False, True]
     assert explained(stepped._replace(dst=ClockId(GPU, machine=1))) == [False]

@@ -13,6 +13,7 @@ import numpy as np
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.info import ClockInfo, Readings
+from tracetime.graph.tube.discontinuities import PairDiscontinuities
 from tracetime.graph.tube.results import PairDiscontinuity
 
 S = 1_000_000_000
@@ -46,7 +47,7 @@ class Survey:
         units: Mapping[ClockId, int] | None = None,
         tolerance_ns: int = 1_000_000,
     ) -> None:
-        self.discontinuities = list(found)
+        self.discontinuities = PairDiscontinuities.of(found)
         # A clock is the same by what it says, whichever object says it.
         self.trace_clock, self.tolerance_ns = replace(trace_clock), tolerance_ns
         self.events, self.lost = events or {}, lost or {}

@@ -45,8 +45,9 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.graph.info import ClockInfo
 from tracetime.graph.info import OffsetVariations as Ways
 from tracetime.graph.tube.contradictions import Contradiction, contradiction
+from tracetime.graph.tube.discontinuities import PairDiscontinuities
 from tracetime.graph.tube.lattice import LEAST_READINGS
-from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity
+from tracetime.graph.tube.results import Inconsistency
 from tracetime.graph.tube.wraps import Counter
 from tracetime.graph.values import distances
 from tracetime.int_arrays import is_any_of
@@ -243,11 +244,13 @@ class Survey:
         return dict(found)
 
     @cached_property
-    def discontinuities(self) -> list[PairDiscontinuity]:
+    def discontinuities(self) -> PairDiscontinuities:
         """What happened to pairs of clocks, by their snapshots; what orders show is told apart."""
         found = self.graph._parts.tubes.discontinuities(self._examined[0])
         told = self.contradictions
-        return [one for one in found if not one.orders and (one.src, one.dst) not in told]
+        parts = [part for pair, part in found.by_pair().items() if pair not in told]
+        every = PairDiscontinuities.joined(parts)
+        return every.take(every.orders.counts == 0)
 
     @cached_property
     def contradictions(self) -> dict[tuple[ClockId, ClockId], Contradiction]:

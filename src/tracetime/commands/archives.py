@@ -11,7 +11,6 @@ from tracetime.errors import TracetimeError
 from tracetime.text import printable
 
 if TYPE_CHECKING:
-    from tracetime.formats.archive.archive import Archive
     from tracetime.trace import Trace
 
 
@@ -46,9 +45,13 @@ def traces_in(
             yield path, partial(_as_is, archive)
             continue
         with archive:
-            if not archive.members:
-                yield path, partial(_only_trace, archive)
-            for name, why in archive.left_out.items() if archive.members else ():
+            try:
+                archive.check_traces()
+                archive.check_sizes()
+            except TracetimeError as error:
+                yield path, partial(_raise, error)
+                continue
+            for name, why in archive.left_out.items():
                 echo(f"note: {printable(path)}: {printable(name)} is left out: {why}", err=True)
             if archive.damage is not None and not with_damage:
                 echo(f"warning: {printable(path)}: {archive.damage}", err=True)
@@ -64,7 +67,3 @@ def _raise(error: TracetimeError) -> NoReturn:
 
 def _as_is(trace: Trace) -> Trace:
     return trace
-
-
-def _only_trace(archive: Archive) -> Trace:
-    return archive.open(archive.only_member())

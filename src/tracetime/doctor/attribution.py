@@ -7,7 +7,7 @@ clock jumped that most other clocks disagree with. All jumps of a pair are decid
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -21,11 +21,9 @@ from tracetime.doctor.jump_columns import (
     JumpSnapshots,
     Mask,
     Pair,
-    by_pair,
-    mean_size_ns,
     moved,
 )
-from tracetime.graph.tube.results import PairDiscontinuity
+from tracetime.graph.tube.discontinuities import PairDiscontinuities
 from tracetime.graph.values import difference
 from tracetime.quantiles import median
 
@@ -38,39 +36,36 @@ _ALIKE: Final = 0.25
 _ONE_RATE: Final = 0.01
 """A clock whose gaps differ by less from those of another one counts ns, too."""
 
-_Turn = Callable[[PairDiscontinuity], PairDiscontinuity]
 
-
-def attributed_jumps(survey: Survey) -> list[PairDiscontinuity]:
+def attributed_jumps(survey: Survey) -> PairDiscontinuities:
     """Return the jumps and outliers of all pairs, with `dst` as the clock that jumped.
 
     Most of the other clocks in those snapshots agree with `src`. If there are none, or as many
     agree with each, the less steady clock jumped. In a suspend every clock that stopped jumps
     against every one that ran: these jumps are the trace clock's, if it is one of the two.
     """
-    attribution = _Attribution(survey)
-    given = by_pair(d for d in survey.discontinuities if d.kind != "rate_change")
-    columns = {pair: _Jumps(pair, found) for pair, found in given.items()}
-    slept = {pair: attribution.slept(those) for pair, those in columns.items()}
-    result: list[PairDiscontinuity] = []
+    attribution, found = _Attribution(survey), survey.discontinuities
+    given = found.take(~found.kind_is("rate_change")).by_pair()
+    told = [attribution.slept(_Jumps(*one)) for one in given.items()]
     asleep: dict[ClockId, set[tuple[int, ...]]] = defaultdict(set)
-    for (src, _), turned in slept.items():
-        for d in turned.values():
-            if d.kind == "suspend":
-                result.append(d)
-                asleep[src].add(d.snapshots)
+    sleeping = []
+    for those in told:
+        slept = those.found.take(those.found.kind_is("suspend"))
+        sleeping.append(slept)
+        asleep[those.src].update(slept.snapshots)
     # A suspend that one pair shows stops the clocks of all pairs.
-    known = _Sleeps(result)
-    every: list[PairDiscontinuity] = []
-    for pair, those in columns.items():
-        found, turned = those.found, slept[pair]
-        for k in np.flatnonzero(known.explain(those)).tolist():
-            turned.setdefault(k, found[k]._replace(kind="suspend"))
-        for k in np.flatnonzero(attribution.is_of_src(those)).tolist():
-            if k not in turned and found[k].snapshots not in asleep[those.src]:
-                turned[k] = _reversed(found[k], "outlier" if found[k].kind == "outlier" else "step")
-        every += [turned.get(k, d) for k, d in enumerate(found)] if turned else found
-    return every
+    known = _Sleeps(PairDiscontinuities.joined(sleeping))
+    every = []
+    for those in told:
+        is_asleep = known.explain(those) & ~those.told
+        of_src = attribution.is_of_src(those) & ~(is_asleep | those.told)
+        rows = np.flatnonzero(of_src)
+        on = those.found.snapshots.take(rows)
+        of_src[rows] = [numbers not in asleep[those.src] for numbers in on]
+        steps = of_src & ~those.snapshots.outlier
+        turned = those.found.as_kind(is_asleep, "suspend").as_kind(steps, "step")
+        every.append(turned.reversed(of_src))
+    return PairDiscontinuities.joined(every)
 
 
 class _Jumps:
@@ -79,40 +74,34 @@ class _Jumps:
     Attributes:
         src, dst: the clocks; those of other pairs can be compared at the same snapshots.
         found: the jumps and outliers themselves.
+        told: which of them are surely suspends, or surely none.
         snapshots: their snapshots.
         size: how far dst jumped, ns, float64; 0 where nothing is known.
         middle, slack: the absolute size, and its half-width, ns, float64.
         agreement: with which of the two the other clocks agree; None until it is computed.
     """
 
-    def __init__(self, pair: Pair, found: Sequence[PairDiscontinuity]) -> None:
+    def __init__(self, pair: Pair, found: PairDiscontinuities) -> None:
         self.src, self.dst = pair
         self.found = found
+        self.told: Mask = np.zeros(len(found), dtype=bool)
         self.agreement: _Agreement | None = None
         self.snapshots = JumpSnapshots(found)
-        sizes = [d.size_ns or (0, 0) for d in found]
-        self.size: Floats = np.array([(low + high) / 2 for low, high in sizes], dtype=np.float64)
-        self.middle: Floats = np.array(list(map(mean_size_ns, found)), dtype=np.float64)
-        widths = np.array([(high - low) / 2 for low, high in sizes], dtype=np.float64)
+        self.size: Floats = ((found.low + found.high) / 2).astype(np.float64)
+        self.middle: Floats = found.mean_ns.astype(np.float64)
+        widths = ((found.high - found.low) / 2).astype(np.float64)
         self.slack: Floats = np.maximum(widths, BACK * self.middle)
-
-    def kind_is(self, kind: str) -> Mask:
-        """Which of them are of a kind."""
-        return np.array([d.kind == kind for d in self.found], dtype=bool)
 
 
 class _Sleeps:
     """How long each machine slept, and between which snapshots."""
 
-    def __init__(self, found: list[PairDiscontinuity]) -> None:
-        by_machine = defaultdict(list)
-        for d in found:
-            by_machine[d.src.machine].append(d)
+    def __init__(self, found: PairDiscontinuities) -> None:
         self._zones: dict[int, tuple[Values, Values, Floats]] = {}
-        for machine, those in by_machine.items():
+        for machine, those in found.by_machine().items():
             result = distinct_suspends(those)
             snapshots = JumpSnapshots(result)
-            sums = np.cumsum([0.0, *map(mean_size_ns, result)])
+            sums = np.cumsum(np.append(0.0, result.mean_ns.astype(np.float64)))
             self._zones[machine] = snapshots.lows, snapshots.highs, sums
 
     def explain(self, those: _Jumps) -> Mask:
@@ -160,29 +149,28 @@ class _Attribution:
         """Return which jumps and outliers are those of src."""
         return self._agreement(those).more_with_dst
 
-    def slept(self, those: _Jumps) -> dict[int, PairDiscontinuity]:
-        """Return jumps that are suspends as such, suspends that are none as steps, by their number.
+    def slept(self, those: _Jumps) -> _Jumps:
+        """Return the same, jumps that are suspends as such, suspends that are none as steps.
 
         In a suspend, two clocks jump by as much as BOOTTIME does against one that stops.
         """
-        result: dict[int, PairDiscontinuity] = {}
-
-        def put(which: Mask, turn: _Turn) -> None:
-            for k in np.flatnonzero(which).tolist():
-                result[k] = turn(those.found[k])
-
-        risen = those.kind_is("suspend")
+        risen = those.found.kind_is("suspend")
         suspended, back, on = self._suspends(those)
-        put(risen & suspended, self._asleep)
-        put(risen & back, lambda d: _reversed(d, "step"))
-        put(risen & on, lambda d: d._replace(kind="step"))
-        sized = np.array([d.size_ns is not None for d in those.found], dtype=bool)
-        is_open = sized & ~risen & ~those.snapshots.outlier
+        asleep = risen & suspended
+        is_open = those.found.sized & ~risen & ~those.snapshots.outlier
         if those.src.machine == those.dst.machine and is_open.any():
             as_others = self._as_boottime(those, is_open)
-            still = is_open & ~as_others
-            put(as_others | (still & self._stood_still(those)), self._asleep)
-        return result
+            asleep |= as_others | (is_open & ~as_others & self._stood_still(those))
+        steps = risen & (back | on)
+        # With the trace clock as dst, if it is one of the two.
+        turned = asleep if those.src == self._survey.trace_clock else np.zeros_like(asleep)
+        those.told = asleep | steps
+        those.found = (
+            those.found.as_kind(asleep, "suspend")
+            .as_kind(steps, "step")
+            .reversed(turned | (steps & ~on))
+        )
+        return those
 
     def _as_boottime(self, those: _Jumps, is_open: Mask) -> Mask:
         """Return which jumps are as large as the rise of BOOTTIME against a clock that stops."""
@@ -253,12 +241,6 @@ class _Attribution:
         on = agreement.more_with_src & agreement.any_of(agreement.with_src, WALL, those.dst.machine)
         return ~(back | on), back, on
 
-    def _asleep(self, d: PairDiscontinuity) -> PairDiscontinuity:
-        """Return the jump as a suspend, with the trace clock as dst if it is one of the two."""
-        if d.src == self._survey.trace_clock:
-            return _reversed(d, "suspend")
-        return d._replace(kind="suspend")
-
     def _agreement(self, those: _Jumps) -> _Agreement:
         if those.agreement is None:
             those.agreement = self._compare(those)
@@ -293,9 +275,3 @@ class _Attribution:
 def _any(went: Mask) -> Mask:
     """Return for each jump whether any clock agrees."""
     return np.asarray(went.any(axis=0))
-
-
-def _reversed(d: PairDiscontinuity, kind: str) -> PairDiscontinuity:
-    """Return the jump with src and dst exchanged."""
-    size = None if d.size_ns is None else (-d.size_ns[1], -d.size_ns[0])
-    return d._replace(src=d.dst, dst=d.src, kind=kind, size_ns=size)

@@ -176,17 +176,14 @@ def _healthy_ppm(survey: Survey, one: ClockId, other: ClockId) -> float:
 
 def rate_changes(survey: Survey) -> Iterator[Finding]:
     """Yield findings about rates that changed during the recording: NTP, temperature."""
-    by_pair = defaultdict(list)
-    for d in survey.discontinuities:
-        if d.kind == "rate_change":
-            by_pair[d.src, d.dst].append(d)
-    for (src, dst), found in by_pair.items():
+    every = survey.discontinuities
+    for (src, dst), found in every.take(every.kind_is("rate_change")).by_pair().items():
         hidden = survey.graph._parts.tubes.pair(src, dst).tube.nearly_hidden
-        most = max(abs(sum(d.rate_ppm)) / 2 for d in found if d.rate_ppm is not None)
+        most = float(np.abs(found.least_ppm + found.most_ppm).max()) / 2
         yield finding(
             "rate-changed",
             clocks=(src, dst),
-            packets=survey.packets_of(d.snapshots[-1] for d in found),
+            packets=survey.packets_of(found.snapshots.lasts),
             parts=() if hidden is None else ("hidden_why", "hidden_fix"),
             src=src,
             dst=dst,
@@ -207,9 +204,10 @@ def floor_cost(survey: Survey) -> Iterator[Finding]:
 
 def _sparse(survey: Survey) -> Iterator[Finding]:
     """Yield findings about clocks that drift too far between two snapshots."""
-    broken = {d.snapshots for d in survey.discontinuities if d.kind != "rate_change"}
-    cut = {number for numbers in broken for number in numbers}
-    off = {d.snapshots[0] for d in survey.discontinuities if d.kind == "outlier"}
+    jumped = survey.discontinuities
+    jumped = jumped.take(~jumped.kind_is("rate_change"))
+    cut = jumped.snapshots.flat
+    off = jumped.take(jumped.kind_is("outlier")).snapshots.firsts
     slow: dict[tuple[ClockId, ClockId], list[ClockId]] = defaultdict(list)
     # A clock that drifts less over its whole path does so on each hop.
     moves = survey.ways.change_ns > survey.tolerance_ns
@@ -227,13 +225,8 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
         if rate is not None and abs(rate.rate) >= OTHER_UNIT:
             continue
         # Gaps in which a clock jumped, and those next to an outlier, have other findings.
-        whole = np.array(
-            [
-                not ((a in cut and b in cut) or a in off or b in off)
-                for a, b in pairwise(snapshots.tolist())
-            ],
-            dtype=bool,
-        )
+        is_cut, is_off = np.isin(snapshots, cut), np.isin(snapshots, off)
+        whole = ~((is_cut[:-1] & is_cut[1:]) | is_off[:-1] | is_off[1:])
         # A COARSE clock, or one with a long unit, gains or loses a tick between two readings: that
         # is not drift.
         ticks = sum(tick for clock in (here, there) if (tick := survey.tick_ns(clock)) > 1)

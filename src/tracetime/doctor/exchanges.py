@@ -17,7 +17,6 @@ from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding, Severity, all_of
-from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.graph.values import difference
 from tracetime.quantiles import median
 from tracetime.text import count
@@ -214,13 +213,13 @@ def _least_ns(apart: Values, at: Values) -> float:
 def _sleeps_backwards(survey: Survey, boottime: ClockId, monotonic: ClockId) -> bool:
     """Return whether MONOTONIC rose against BOOTTIME, the reverse of a suspend."""
 
-    def rises(d: PairDiscontinuity) -> bool:
-        if d.size_ns is None or d.kind in ("outlier", "rate_change"):
-            return False
-        by = sum(d.size_ns) if d.dst == monotonic else -sum(d.size_ns)
-        return {d.src, d.dst} == {boottime, monotonic} and by > 2 * survey.tolerance_ns
-
-    return any(map(rises, survey.discontinuities))
+    every = survey.discontinuities
+    found = every.take(every.sized & ~every.kind_is("outlier", "rate_change")).by_pair()
+    most = 2 * survey.tolerance_ns
+    return any(
+        pair in found and bool((way * (found[pair].low + found[pair].high) > most).any())
+        for pair, way in (((boottime, monotonic), 1), ((monotonic, boottime), -1))
+    )
 
 
 def _among_the_other(survey: Survey, one: ClockId, other: ClockId) -> list[ClockId]:

@@ -5,35 +5,31 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
-from operator import attrgetter
 from typing import Final
 
 import numpy as np
 
-from tracetime.clocks.ids import ClockId
-from tracetime.graph.tube.results import PairDiscontinuity
+from tracetime.analysis.survey import Values
+from tracetime.doctor.jump_columns import JumpSnapshots
+from tracetime.graph.tube.discontinuities import PairDiscontinuities
 
 BACK: Final = 0.03
 """A jump back may differ from the jump away by this part of it, because of drift."""
 
-_Zone = tuple[int, int, PairDiscontinuity]
-_by_snapshots = attrgetter("snapshots")
 
-
-def distinct_suspends(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
+def distinct_suspends(found: PairDiscontinuities) -> PairDiscontinuities:
     """Return the suspends of a machine, each once, with the closest snapshots around it."""
-    first: dict[tuple[int, int], PairDiscontinuity] = {}
-    for start, end, d in _zones(sorted(found, key=_by_snapshots)):
-        first.setdefault((start, end), d)
-    kept: list[PairDiscontinuity] = []
-    for group in _overlapping([(start, end, d) for (start, end), d in first.items()]):
+    found = _in_order(found)
+    kept: list[int] = []
+    for group in _overlapping(found):
         known = _Zones()
-        for start, end, d in group:
+        for start, end, row in group:
             if not known.overlapping(start, end):
                 known.add(start, end)
-                kept.append(d)
-    return sorted(kept, key=_by_snapshots)
+                kept.append(row)
+    return found.take(np.sort(np.array(kept, dtype=np.int64)))
 
 
 class _Zones:
@@ -52,78 +48,86 @@ class _Zones:
         return bisect_left(self._starts, end) - bisect_right(self._ends, start)
 
 
-def distinct_jumps(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
+def distinct_jumps(found: PairDiscontinuities) -> PairDiscontinuities:
     """Return the jumps of one clock, without suspends, each once: several pairs show it.
 
     A jump away in one snapshot and back in the next is one wrong reading.
     """
-    by_reference = defaultdict(list)
-    for d in sorted(found, key=_by_snapshots):
-        by_reference[d.src].append(d)
-    every = [d for jumps in by_reference.values() for d in _with_outliers(jumps)]
-    off = {number: d.src for d in every if d.kind == "outlier" for number in d.snapshots}
-    kept, jumped, seen = [], [], set()
-    for d in every:
-        if d.kind != "outlier":
-            jumped.append(d)
-        elif d.snapshots not in seen:
-            seen.add(d.snapshots)
-            kept.append(d)
-    if len(by_reference) == 1:
+    found = _in_order(found)
+    by_reference = [_with_outliers(those) for those in found.grouped(found.src)]
+    every = PairDiscontinuities.joined(by_reference)
+    keys, is_off = _keys(every), every.kind_is("outlier")
+    off, jumped = np.flatnonzero(is_off), np.flatnonzero(~is_off)
+    if len(by_reference) > 1:
         # One witness tells of different things, however they overlap.
-        kept += jumped
-    else:
-        for group in _overlapping(list(_zones(jumped))):
-            kept += _distinct(group, off)
-    return sorted(kept, key=_by_snapshots)
+        jumped = jumped[np.lexsort(keys[::-1, jumped])]
+        jumped = jumped[_distinct(every.take(jumped), every.take(off))]
+    _, once = np.unique(keys[:, off], axis=1, return_index=True)
+    kept = np.append(off[np.sort(once)], jumped)
+    return every.take(kept[np.lexsort(keys[::-1, kept])])
 
 
-def _distinct(group: list[_Zone], off: dict[int, ClockId]) -> Iterator[PairDiscontinuity]:
-    """Yield jumps whose zones overlap, the narrowest first, without those that other clocks repeat.
+def _distinct(jumped: PairDiscontinuities, off: PairDiscontinuities) -> Values:
+    """Return which jumps to keep: of those that overlap the narrowest, once if others repeat it.
 
-    off: the snapshots with a wrong reading, and the clock that shows it.
+    off: the snapshots with a wrong reading; jumps there that other clocks show are the same.
     """
-    every, by_reference = _Zones(), defaultdict[ClockId, _Zones](_Zones)
-    for start, end, d in group:
-        own = by_reference[d.src]
-        again = every.overlapping(start, end) - own.overlapping(start, end)
-        if not again and all(off.get(number, d.src) == d.src for number in d.snapshots):
-            every.add(start, end)
-            own.add(start, end)
-            yield d
+    shown_by = dict(
+        zip(off.snapshots.flat.tolist(), off.src[off.snapshots.row].tolist(), strict=True)
+    )
+    numbers, sources = list(jumped.snapshots), jumped.src.tolist()
+    kept: list[int] = []
+    for group in _overlapping(jumped):
+        every, by_reference = _Zones(), defaultdict[int, _Zones](_Zones)
+        for start, end, row in group:
+            src = sources[row]
+            own = by_reference[src]
+            again = every.overlapping(start, end) - own.overlapping(start, end)
+            if not again and all(shown_by.get(number, src) == src for number in numbers[row]):
+                every.add(start, end)
+                own.add(start, end)
+                kept.append(row)
+    return np.array(kept, dtype=np.int64)
 
 
-def _overlapping(zones: list[_Zone]) -> Iterator[list[_Zone]]:
-    """Yield groups of zones that overlap no other group, each with the narrowest zone first."""
-    starts, ends = (np.array([zone[k] for zone in zones], dtype=np.int64) for k in (0, 1))
+def _keys(found: PairDiscontinuities) -> Values:
+    """Return the first and the last snapshot of each, and how many there are: int64[3, n]."""
+    on = found.snapshots
+    return np.stack([on.firsts, on.lasts, on.counts])
+
+
+def _in_order(found: PairDiscontinuities) -> PairDiscontinuities:
+    """Return them by their snapshots; those of the same ones stay as they were."""
+    return found.take(np.lexsort(_keys(found)[::-1]))
+
+
+def _overlapping(found: PairDiscontinuities) -> Iterator[list[tuple[int, int, int]]]:
+    """Yield groups whose zones overlap no other group's: start, end and row, the narrowest first.
+
+    A zone is what is between the snapshots around a jump. Rows are in order of snapshots.
+    """
+    snapshots = JumpSnapshots(found)
+    starts, ends = snapshots.lows, snapshots.highs
     order = np.lexsort((ends, starts))
     farthest = np.maximum.accumulate(ends[order])
     apart = np.flatnonzero(starts[order][1:] >= farthest[:-1]) + 1
-    bounds = [0, *apart.tolist(), len(zones)]
-    rows = order.tolist()
-    for i, j in pairwise(bounds):
-        group = [zones[row] for row in rows[i:j]]
-        yield sorted(group, key=lambda zone: (zone[1] - zone[0], zone[2].snapshots))
+    columns = (starts[order], ends[order], order)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    for i, j in pairwise([0, *apart.tolist(), len(rows)]):
+        yield sorted(rows[i:j], key=lambda row: (row[1] - row[0], row[2]))
 
 
-def _zones(found: list[PairDiscontinuity]) -> Iterator[_Zone]:
-    """Return the snapshots between which each jump happened, and the jump."""
-    return ((min(d.snapshots), max(d.snapshots), d) for d in found)
-
-
-def _with_outliers(jumps: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
+def _with_outliers(jumps: PairDiscontinuities) -> PairDiscontinuities:
     """Return the jumps against one clock, in order, with a jump away and back as an outlier."""
-    found: list[PairDiscontinuity] = []
-    for d in jumps:
-        if found and _there_and_back(found[-1], d):
-            found[-1] = found[-1]._replace(kind="outlier", snapshots=d.snapshots[:1])
-        else:
-            found.append(d)
-    return found
-
-
-def _there_and_back(one: PairDiscontinuity, other: PairDiscontinuity) -> bool:
-    if one.size_ns is None or other.size_ns is None or "outlier" in (one.kind, other.kind):
-        return False
-    away, back = sum(one.size_ns), sum(other.size_ns)
-    return one.snapshots[-1] == other.snapshots[0] and abs(away + back) <= BACK * abs(away)
+    moved, on = jumps.low + jumps.high, jumps.snapshots
+    is_jump = jumps.sized & ~jumps.kind_is("outlier")
+    back = is_jump[:-1] & is_jump[1:] & (on.lasts[:-1] == on.firsts[1:])
+    back &= np.abs(moved[:-1] + moved[1:]) <= BACK * np.abs(moved[:-1])
+    # What is back again is away no more: of a row of such jumps, every other one is an outlier.
+    places = np.arange(len(back))
+    back &= (places - np.maximum.accumulate(np.where(back, -1, places))) % 2 == 1
+    away, again = np.append(back, False), np.append(False, back)
+    left = ~away[on.row]
+    left[on.ends[away] - 1] = True
+    off = replace(jumps, snapshots=on.only(left)).as_kind(away, "outlier")
+    return off.take(~again[: len(jumps)])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +9,7 @@ import numpy.typing as npt
 
 from tracetime.analysis.survey import Survey, Values
 from tracetime.clocks.ids import ClockId
-from tracetime.graph.tube.results import PairDiscontinuity
+from tracetime.graph.tube.discontinuities import PairDiscontinuities
 from tracetime.graph.values import difference
 
 Floats = npt.NDArray[np.float64]
@@ -29,13 +26,10 @@ class JumpSnapshots:
         found: jumps and outliers.
     """
 
-    def __init__(self, found: Sequence[PairDiscontinuity]) -> None:
-        counts = np.array([len(d.snapshots) for d in found], dtype=np.int64)
-        self._ends = np.cumsum(counts)
-        self._starts = self._ends - counts
-        numbers = chain.from_iterable(d.snapshots for d in found)
-        self._numbers = np.fromiter(numbers, dtype=np.int64, count=int(counts.sum()))
-        self.outlier: Mask = np.array([d.kind == "outlier" for d in found], dtype=bool)
+    def __init__(self, found: PairDiscontinuities) -> None:
+        self._numbers = found.snapshots.flat
+        self._starts, self._ends = found.snapshots.starts, found.snapshots.ends
+        self.outlier: Mask = found.kind_is("outlier")
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -52,8 +46,7 @@ class JumpSnapshots:
 
     def rows_in(self, numbers: Values) -> tuple[Values, Mask]:
         """Return the row of each snapshot in `numbers` (ascending, not empty); which are there."""
-        at = np.minimum(np.searchsorted(numbers, self._numbers), len(numbers) - 1)
-        return at, numbers[at] == self._numbers
+        return _rows_in(numbers, self._numbers)
 
     def each(self, ufunc: np.ufunc, column: npt.NDArray[_Column]) -> npt.NDArray[Any]:
         """Return a column with an element for each snapshot, reduced to one for each jump."""
@@ -114,39 +107,24 @@ def _between(left: Floats, at_left: Floats, right: Floats, at_right: Floats) -> 
     return np.where(right <= 0, at_right, np.where(left >= 0, at_left, at_left - slope * left))
 
 
-def farthest_ns(survey: Survey, found: Iterable[PairDiscontinuity], default: int) -> int:
+def farthest_ns(survey: Survey, found: PairDiscontinuities, default: int) -> int:
     """Return the size of the largest jump as read, ns, within the bounds that drift leaves.
 
     default: the result without jumps. A jump of unknown size counts as 0.
     """
     most = []
-    for pair, those in by_pair(found).items():
-        sized = [d for d in those if d.size_ns is not None]
-        low, high = (
-            np.array([d.size_ns[k] for d in sized if d.size_ns is not None], dtype=np.float64)
-            for k in (0, 1)
-        )
+    for pair, those in found.by_pair().items():
+        # Few can be the largest: those that can be as large as another one is at least.
+        sized = those.take(those.sized & (those.most_ns >= those.least_ns.max()))
+        low, high = (side.astype(np.float64) for side in (sized.low, sized.high))
         read = np.clip(moved(JumpSnapshots(sized), survey.together(*pair)), low, high)
-        middle = np.array([mean_size_ns(d) for d in sized], dtype=np.float64)
+        middle = sized.mean_ns.astype(np.float64)
         sizes = np.where(np.isnan(read), middle, np.abs(np.rint(read)))
         most.append(int(sizes.max(initial=0)))
     return max(most, default=default)
 
 
-def mean_size_ns(d: PairDiscontinuity) -> int:
-    """Return the absolute size of a jump, the mean of its bounds, ns."""
-    return 0 if d.size_ns is None else abs(sum(d.size_ns)) // 2
-
-
-def by_pair(found: Iterable[PairDiscontinuity]) -> dict[Pair, list[PairDiscontinuity]]:
-    """Return jumps by the two clocks that they are between."""
-    those: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
-    for d in found:
-        those[d.src, d.dst].append(d)
-    return those
-
-
-def spans_read(survey: Survey, pair: Pair, found: Sequence[PairDiscontinuity]) -> Values:
+def spans_read(survey: Survey, pair: Pair, found: PairDiscontinuities) -> Values:
     """Return what a clock read on both sides of some jumps, ns: int64[n, 2], the lesser first.
 
     Jumps with a side that its snapshots do not hold are left out.
@@ -163,7 +141,7 @@ def spans_read(survey: Survey, pair: Pair, found: Sequence[PairDiscontinuity]) -
     return np.stack([low[known], high[known]], axis=1)
 
 
-def spans_after(survey: Survey, pair: Pair, found: Sequence[PairDiscontinuity]) -> Values:
+def spans_after(survey: Survey, pair: Pair, found: PairDiscontinuities) -> Values:
     """Return what a clock read from outliers up to the next snapshot, ns: int64[n, 2], inclusive.
 
     Outliers that its snapshots do not hold are left out, and its last snapshot.
@@ -171,8 +149,12 @@ def spans_after(survey: Survey, pair: Pair, found: Sequence[PairDiscontinuity]) 
     pair: as for `spans_read`.
     """
     numbers, readings, _ = survey.together(*pair)
-    at, there = JumpSnapshots([d._replace(snapshots=d.snapshots[:1]) for d in found]).rows_in(
-        numbers
-    )
+    at, there = _rows_in(numbers, found.snapshots.firsts)
     at = at[there & (at + 1 < len(numbers))]
     return np.stack([readings[at], readings[at + 1] - 1], axis=1)
+
+
+def _rows_in(numbers: Values, wanted: Values) -> tuple[Values, Mask]:
+    """Return the row of each number in `numbers` (ascending, not empty), and which are there."""
+    at = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
+    return at, numbers[at] == wanted

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,13 +18,17 @@ from tracetime.doctor.finding import EventSelection, Finding, Severity, all_of
 from tracetime.doctor.incidents import BACK, distinct_jumps, distinct_suspends
 from tracetime.doctor.jump_columns import (
     JumpSnapshots,
+    Mask,
     Pair,
-    by_pair,
     farthest_ns,
     spans_after,
     spans_read,
 )
-from tracetime.graph.tube.results import PairDiscontinuity
+from tracetime.graph.tube.discontinuities import (
+    KINDS,
+    NO_DISCONTINUITIES,
+    PairDiscontinuities,
+)
 from tracetime.graph.values import difference, gains
 from tracetime.quantiles import median
 from tracetime.text import count, duration
@@ -74,8 +77,8 @@ class _JumpingClock:
 
     clock: ClockId
     references: set[ClockId] = field(default_factory=set)
-    found: list[PairDiscontinuity] = field(default_factory=list)
-    distinct: list[PairDiscontinuity] = field(default_factory=list)
+    found: PairDiscontinuities = NO_DISCONTINUITIES
+    distinct: PairDiscontinuities = NO_DISCONTINUITIES
     falls: list[_Fall] = field(default_factory=list)
     wraps: list[_Fall] = field(default_factory=list)
     unpaired: list[_Fall] = field(default_factory=list)
@@ -85,14 +88,10 @@ class _JumpingClock:
 def jumps(survey: Survey) -> Iterator[Finding]:
     """Yield a finding for each clock and cause, and one for each machine that slept."""
     yield from _open_wraps(survey)
-    by_machine: dict[int, list[PairDiscontinuity]] = defaultdict(list)
-    found = []
-    for d in attributed_jumps(survey):
-        if d.kind == "suspend":
-            by_machine[d.src.machine].append(d)
-        else:
-            found.append(d)
-    jumping_clocks = _jumping_clocks(survey, found)
+    found = attributed_jumps(survey)
+    is_suspend = found.kind_is("suspend")
+    by_machine = found.take(is_suspend).by_machine()
+    jumping_clocks = _jumping_clocks(survey, found.take(~is_suspend))
     within = _EventsWithin(survey, _zones(survey, jumping_clocks, by_machine.values()))
     misplaced = _EventsWithin(survey, _after_outliers(survey, jumping_clocks))
     for machine, those in by_machine.items():
@@ -139,19 +138,19 @@ class _EventsWithin:
 
 
 def _suspend(
-    survey: Survey, machine: int, found: list[PairDiscontinuity], within: _EventsWithin
+    survey: Survey, machine: int, found: PairDiscontinuities, within: _EventsWithin
 ) -> Finding:
     """Return the finding that a machine slept, whichever of its clocks show it."""
-    clocks = {clock for d in found for clock in (d.src, d.dst)}
+    clocks = {clock for pair in found.by_pair() for clock in pair}
     suspends = distinct_suspends(found)
-    worst, (affected, selections) = max(map(_size, suspends)), within.of(clocks)
+    worst, (affected, selections) = int(suspends.most_ns.max()), within.of(clocks)
     size = farthest_ns(survey, suspends, 0)
     by_trace_clock = survey.trace_clock.clock == BUILTIN_IDS["BOOTTIME"]
     return finding(
         "suspend",
         "warning" if affected and worst > survey.tolerance_ns else "info",
         clocks=tuple(sorted(clocks)),
-        packets=survey.packets_of(d.snapshots[-1] for d in suspends),
+        packets=survey.packets_of(suspends.snapshots.lasts),
         events=affected,
         worst_ns=worst,
         selections=selections,
@@ -173,44 +172,49 @@ _Spans = dict[ClockId, Values]
 def _zones(
     survey: Survey,
     jumping_clocks: list[_JumpingClock],
-    by_machine: Iterable[list[PairDiscontinuity]],
+    by_machine: Iterable[PairDiscontinuities],
 ) -> _Spans:
     """Return what each clock read around its jumps, and those of the clocks that place it."""
-    jumped: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
+    jumped: dict[Pair, list[PairDiscontinuities]] = defaultdict(list)
 
-    def large(found: Iterable[PairDiscontinuity]) -> list[PairDiscontinuity]:
-        return [d for d in found if _size(d) > survey.tolerance_ns]
+    def large(found: PairDiscontinuities) -> PairDiscontinuities:
+        return found.take(found.most_ns > survey.tolerance_ns)
 
     for jumping in jumping_clocks:
-        found = large(d for d in jumping.distinct if d.kind in _JUMPS)
+        found = large(jumping.distinct.take(jumping.distinct.kind_is(*_JUMPS)))
         for clock in jumping.references if found else ():
-            jumped[clock, jumping.clock] += found
-        for (src, _), those in by_pair(found).items():
-            jumped[jumping.clock, src] += those
-    for (src, dst), those in by_pair(large(chain.from_iterable(by_machine))).items():
-        jumped[src, dst] += those
-        jumped[dst, src] += those
-    return _joined({pair: spans_read(survey, pair, found) for pair, found in jumped.items()})
+            jumped[clock, jumping.clock].append(found)
+        for (src, _), those in found.by_pair().items():
+            jumped[jumping.clock, src].append(those)
+    for suspends in by_machine:
+        for (src, dst), those in large(suspends).by_pair().items():
+            jumped[src, dst].append(those)
+            jumped[dst, src].append(those)
+    return _joined(survey, jumped, spans_read)
 
 
 def _after_outliers(survey: Survey, jumping_clocks: list[_JumpingClock]) -> _Spans:
     """Return where floor uses the offset of an outlier: from it to the next snapshot, by clock."""
-    placed_by: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
+    placed_by: dict[Pair, list[PairDiscontinuities]] = defaultdict(list)
     for jumping in jumping_clocks:
-        placed = _placed_by(survey, jumping)
-        for d in jumping.distinct:
-            if d.kind == "outlier" and _size(d) > survey.tolerance_ns:
-                other = survey.trace_clock if jumping.clock == survey.trace_clock else d.src
-                for clock in placed:
-                    placed_by[clock, other].append(d)
-    return _joined({pair: spans_after(survey, pair, found) for pair, found in placed_by.items()})
+        placed, found = _placed_by(survey, jumping), jumping.distinct
+        outliers = found.kind_is("outlier") & (found.most_ns > survey.tolerance_ns)
+        for (src, _), those in found.take(outliers).by_pair().items():
+            other = survey.trace_clock if jumping.clock == survey.trace_clock else src
+            for clock in placed:
+                placed_by[clock, other].append(those)
+    return _joined(survey, placed_by, spans_after)
 
 
-def _joined(spans: dict[Pair, Values]) -> _Spans:
+def _joined(
+    survey: Survey,
+    jumped: dict[Pair, list[PairDiscontinuities]],
+    spans: Callable[[Survey, Pair, PairDiscontinuities], Values],
+) -> _Spans:
     """Return the spans of each clock, whichever other one it was read with."""
     by_clock: dict[ClockId, list[Values]] = defaultdict(list)
-    for (clock, _), found in spans.items():
-        by_clock[clock].append(found)
+    for pair, found in jumped.items():
+        by_clock[pair[0]].append(spans(survey, pair, PairDiscontinuities.joined(found)))
     return {clock: np.concatenate(found) for clock, found in by_clock.items()}
 
 
@@ -234,12 +238,11 @@ def _open_wraps(survey: Survey) -> Iterator[Finding]:
         )
 
 
-def _jumping_clocks(survey: Survey, found: list[PairDiscontinuity]) -> list[_JumpingClock]:
+def _jumping_clocks(survey: Survey, found: PairDiscontinuities) -> list[_JumpingClock]:
     jumping_clocks: dict[ClockId, _JumpingClock] = {}
-    for d in found:
-        jumping = jumping_clocks.setdefault(d.dst, _JumpingClock(d.dst))
-        jumping.references.add(d.src)
-        jumping.found.append(d)
+    for those in found.grouped(found.dst):
+        clock, references = those.clocks[those.dst[0]], {src for src, _ in those.by_pair()}
+        jumping_clocks[clock] = _JumpingClock(clock, references, those)
     for info in survey.infos.values():
         if not info.monotonic and info.clock not in survey.open_wraps:
             jumping = jumping_clocks.setdefault(info.clock, _JumpingClock(info.clock))
@@ -331,26 +334,22 @@ def _findings(
     if jumping.wraps:
         # A counter whose bits were declared is expected to wrap.
         declared = survey.graph.domain(clock).valid_bits
-        yield _finding(survey, jumping, "counter-wraps", [], lost, declared, True)
+        yield _finding(survey, jumping, "counter-wraps", NO_DISCONTINUITIES, lost, declared, True)
     found = jumping.distinct
     bits: int | None = None
-    by_code: dict[str, list[PairDiscontinuity]] = defaultdict(list)
+    by_code: dict[str, PairDiscontinuities] = {}
     cause = None
     if jumping.backwards:
         cause, bits = _cause(survey, jumping, found)
         if cause in _SET and jumping.falls:
-            by_code[cause] = []
-            contain_falls = _contain_falls(found, _set_at(jumping.falls))
-            for d, contains in zip(found, contain_falls, strict=True):
-                if not contains:
-                    by_code[_CODES[d.kind]].append(d)
+            other = ~_contain_falls(found, _set_at(jumping.falls))
+            by_code = {cause: NO_DISCONTINUITIES, **_by_code(found.take(other))}
         else:
-            by_code[cause] = [] if cause in _AT_FALLS else found
+            by_code[cause] = NO_DISCONTINUITIES if cause in _AT_FALLS else found
     elif _collides(survey, jumping):
         by_code["clock-id-collision"] = jumping.found
     else:
-        for d in found:
-            by_code[_CODES[d.kind]].append(d)
+        by_code = _by_code(found)
     for code, those in by_code.items():
         wrong = misplaced if code == "snapshot-outlier" else _NO_EVENTS
         events = (lost if code == cause else wrong).otherwise(affected)
@@ -369,7 +368,14 @@ def _findings(
         yield replace(made, severity=severity)
 
 
-def _contain_falls(found: list[PairDiscontinuity], falls: list[_Fall]) -> list[bool]:
+def _by_code(found: PairDiscontinuities) -> dict[str, PairDiscontinuities]:
+    """Return jumps and outliers by the code of their finding."""
+    codes = [*_CODES.values()]
+    of_kind = np.array([codes.index(_CODES.get(kind, codes[0])) for kind in KINDS])
+    return {_CODES[KINDS[those.kind[0]]]: those for those in found.grouped(of_kind[found.kind])}
+
+
+def _contain_falls(found: PairDiscontinuities, falls: list[_Fall]) -> Mask:
     """Return for each jump whether the clock fell between its snapshots."""
     at, snapshots = (
         np.sort(np.array([fall.snapshot for fall in falls], dtype=np.int64)),
@@ -378,7 +384,7 @@ def _contain_falls(found: list[PairDiscontinuity], falls: list[_Fall]) -> list[b
     before, until = (
         np.searchsorted(at, ends, side="right") for ends in (snapshots.lows, snapshots.highs)
     )
-    contain_falls: list[bool] = (until > before).tolist()
+    contain_falls: Mask = until > before
     return contain_falls
 
 
@@ -386,7 +392,7 @@ def _finding(
     survey: Survey,
     jumping: _JumpingClock,
     code: str,
-    found: list[PairDiscontinuity],
+    found: PairDiscontinuities,
     events: _Events,
     bits: int | None,
     is_cause: bool,
@@ -398,12 +404,12 @@ def _finding(
     clock, falls = jumping.clock, jumping.falls or jumping.wraps or jumping.unpaired
     if code in _SET:
         falls = _set_at(falls)
-    numbers = [d.snapshots[-1] for d in found] or [fall.snapshot for fall in falls]
+    numbers = found.snapshots.lasts if found else [fall.snapshot for fall in falls]
     if code == "snapshot-outlier":
-        off = {number for d in found if d.kind == "outlier" for number in d.snapshots}
-        numbers = sorted(off | {fall.off for fall in falls if fall.off is not None})
-    sizes = [_size(d) for d in found] or [_back(fall) for fall in falls]
-    worst = max(sizes, default=0)
+        off = [fall.off for fall in falls if fall.off is not None]
+        outliers = found.take(found.kind_is("outlier")).snapshots.flat
+        numbers = np.unique(np.append(outliers, np.array(off, dtype=np.int64)))
+    worst = int(found.most_ns.max()) if found else max(map(_back, falls), default=0)
     seen, times = farthest_ns(survey, found, worst), max(len(numbers), 1)
     parts = ["fell", "fell_why", "fell_fix", *_size_parts(times, seen)]
     if is_cause:
@@ -444,7 +450,7 @@ def _size_parts(times: int, size: int) -> list[str]:
 
 
 def _cause(
-    survey: Survey, jumping: _JumpingClock, found: list[PairDiscontinuity]
+    survey: Survey, jumping: _JumpingClock, found: PairDiscontinuities
 ) -> tuple[str, int | None]:
     """Return why a clock ran backwards, and the bits of a counter that wrapped."""
     clock, falls = jumping.clock, jumping.falls
@@ -453,7 +459,8 @@ def _cause(
         return "counter-wraps", bits
     if _collides(survey, jumping):
         return "clock-id-collision", None
-    if {d.kind for d in found} == {"outlier"} or (falls and all(f.off is not None for f in falls)):
+    all_off = bool(found) and bool(found.kind_is("outlier").all())
+    if all_off or (falls and all(f.off is not None for f in falls)):
         return "snapshot-outlier", None
     if clock.clock in WALL:
         return "realtime-set-back", None
@@ -481,9 +488,9 @@ def _bits(survey: Survey, clock: ClockId, falls: list[_Fall]) -> int | None:
     return None
 
 
-def _of_two(survey: Survey, found: list[PairDiscontinuity]) -> bool:
+def _of_two(survey: Survey, found: PairDiscontinuities) -> bool:
     """Return whether the rate of the clock is known from two readings only."""
-    return all(len(survey.together(*pair)[0]) == 2 for pair in {(d.dst, d.src) for d in found})
+    return all(len(survey.together(dst, src)[0]) == 2 for src, dst in found.by_pair())
 
 
 def _collides(survey: Survey, jumping: _JumpingClock) -> bool:
@@ -508,23 +515,18 @@ def _on_two_lines(survey: Survey, clock: ClockId) -> bool:
     return bool(sizes.min() >= 0.9 * sizes.max() and np.all(signs[1:] != signs[:-1]))
 
 
-def _alternates(found: list[PairDiscontinuity]) -> bool:
+def _alternates(found: PairDiscontinuities) -> bool:
     """Return whether the offset jumps back and forth by about one size, at least twice."""
-    sized = sorted((d for d in found if d.size_ns is not None), key=lambda d: d.a_from)
-    if len(sized) < 2 or len({d.src for d in sized}) > 1:
+    sized = found.take(found.sized)
+    sized = sized.take(np.argsort(sized.a_from, kind="stable"))
+    if len(sized) < 2 or (sized.src != sized.src[0]).any():
         return False
-    middles = [sum(d.size_ns) for d in sized if d.size_ns is not None]
-    if len(sized) == 2 and sized[0].snapshots[-1] == sized[1].snapshots[0]:
+    middles = sized.low + sized.high
+    if len(sized) == 2 and sized.snapshots.lasts[0] == sized.snapshots.firsts[1]:
         # A jump away in one snapshot and back in the next is one wrong reading.
         return False
-    outliers = all(d.kind == "outlier" for d in sized)
-    largest, least = max(map(abs, middles)), min(map(abs, middles))
-    if least < 0.9 * largest:
+    sizes, signs = np.abs(middles), np.sign(middles)
+    if sizes.min() < 0.9 * sizes.max():
         return False
-    signs = np.sign(middles)
+    outliers = sized.kind_is("outlier").all()
     return bool(np.all(signs == signs[0]) if outliers else np.all(signs[1:] != signs[:-1]))
-
-
-def _size(d: PairDiscontinuity) -> int:
-    """Return the largest size that a jump can have, ns."""
-    return 0 if d.size_ns is None else max(abs(d.size_ns[0]), abs(d.size_ns[1]))

@@ -5,7 +5,7 @@ The orders are the flows between machines that the caller lets the tube use, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -280,7 +280,7 @@ def _wrong(
     )
 
 
-def _steps(survey: Survey, pair: Pair, found: list[PairDiscontinuity]) -> Iterator[Finding]:
+def _steps(survey: Survey, pair: Pair, found: Iterable[PairDiscontinuity]) -> Iterator[Finding]:
     # Those that snapshots show alone are told as jumps.
     steps = [d for d in found if d.orders and d.kind not in ("wrong_order", "rate_change")]
     if not steps:

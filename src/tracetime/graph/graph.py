@@ -428,7 +428,7 @@ class ClockGraph(GraphFacts):
         out.
         """
         pairs = comparison.eventful(self._parts)
-        return self._parts.tubes.discontinuities(pairs)
+        return list(self._parts.tubes.discontinuities(pairs))
 
     def compared(self) -> list[tuple[ClockId, ClockId]]:
         """(reference, clock) of the pairs that `discontinuities` examines, in order."""

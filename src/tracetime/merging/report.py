@@ -228,7 +228,7 @@ def _of_orders(joined: JoinedTraces) -> list[PairDiscontinuity]:
     """What contradicts, of the clocks that orders tie; others need no tube for that."""
     parts = joined.graph._parts
     with parts.lock:
-        return parts.tubes.discontinuities(parts.state.orders.pairs())
+        return list(parts.tubes.discontinuities(parts.state.orders.pairs()))
 
 
 def _without_ties(joined: JoinedTraces) -> Iterator[str]:

@@ -147,7 +147,8 @@ class _Ranks:
         for number, finding in enumerate(findings, 1):
             for clock in _clocks(finding):
                 self.findings[clock].append(number)
-        self.broken = Counter(frozenset((d.src, d.dst)) for d in survey.discontinuities)
+        by_pair = survey.discontinuities.by_pair().items()
+        self.broken = Counter({frozenset(pair): len(found) for pair, found in by_pair})
         self._used = survey.used
         self._severities = [SEVERITIES.index(finding.severity) for finding in findings]
 

@@ -246,9 +246,9 @@ def _findings(facts: Facts, pair: PairFacts, curves: Curves, place: str) -> Html
 def _window_of(facts: Facts, curves: Curves, finding: Finding) -> tuple[float, float] | None:
     """Return the part of a pair's picture with a finding's snapshots; None if there are none."""
     packets = facts.survey.snapshot_packets
-    numbers = np.flatnonzero(np.isin(packets, np.array(finding.packets, dtype=packets.dtype)))
-    times = curves.seen.time[np.isin(curves.seen.number, numbers)]
-    broken = [b for b in curves.breaks if set(b.snapshots) & set(numbers.tolist())]
+    is_there = np.isin(packets, np.array(finding.packets, dtype=packets.dtype))
+    times = curves.seen.time[np.isin(curves.seen.number, np.flatnonzero(is_there))]
+    broken = [b for b in curves.breaks if is_there[list(b.snapshots)].any()]
     instants = [*times.tolist(), *(t for b in broken for t in (b.start, b.end))]
     if not instants:
         return None

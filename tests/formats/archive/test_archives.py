@@ -257,6 +257,25 @@ def test_members_are_limited_in_number(put, monkeypatch):
         open_traces(put(zipped({"a": ONE, "b": ONE, "c": ONE})))
 
 
+@pytest.mark.parametrize("pack", [zipped, tarred])
+@pytest.mark.parametrize("command", ["doctor", "sql"])
+def test_very_many_small_traces_are_given_some_at_a_time(
+    put, tracetime, monkeypatch, command, pack
+):
+    monkeypatch.setattr(archives, "MOST_SMALL", 2)
+    query = ["select count(*) from events"] if command == "sql" else []
+    few = put(pack(dict.fromkeys("ab", ONE)), "few")
+    assert tracetime(command, few, *query)[0] == 0
+    many = put(pack(dict.fromkeys("abc", ONE)), "many")
+    code, _, err = tracetime(command, many, *query)
+    assert code == 2
+    assert f"has 3 small traces, of which 2 are read at once: name one, as in {many}:a, or" in err
+    assert tracetime(command, f"{many}:c", *query)[0] == 0
+    # As many that are large take little beside their size.
+    monkeypatch.setattr(archives, "_SMALL", 10)
+    assert tracetime(command, many, *query)[0] == 0
+
+
 def with_zip64_end(content):
     """The archive with the end that one of over 65,535 members has: its list's length in 64 bits."""
     end = len(content) - 22

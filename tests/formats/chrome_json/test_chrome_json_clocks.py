@@ -1,10 +1,12 @@
 """Which clock the times of a file are of."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from tracetime import ClockId, diagnose, open_trace
+from tracetime.formats.chrome_json import file_values
 
 
 @pytest.fixture
@@ -82,3 +84,18 @@ def test_a_base_beyond_int64_ties_nothing(trace):
 def test_a_healthy_file_has_no_finding_but_that_it_has_one_clock(trace):
     assert {one.code for one in diagnose(trace())} == {"no-snapshots"}
     assert diagnose(trace(baseTimeNanoseconds=10**18)) == []
+
+
+def test_of_what_stands_beside_the_events_only_what_is_asked_for_is_decoded(trace, monkeypatch):
+    decoded = []
+
+    def loads(text):
+        decoded.append(text)
+        return json.loads(text)
+
+    monkeypatch.setattr(file_values, "json", SimpleNamespace(loads=loads))
+    read = trace(metadata={"clock-domain": "WIN_QPC"}, **{f"k{i}": i for i in range(100)})
+    diagnose(read)
+    assert set(decoded) == {'{"clock-domain": "WIN_QPC"}'}
+    assert len(read.metadata) == 101
+    assert read.metadata is read.metadata

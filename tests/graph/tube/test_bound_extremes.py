@@ -101,7 +101,7 @@ def test_rows_without_the_bounds_that_say_nothing_are_the_same(
     assert got.earliest.tolist() == want.earliest.tolist()
     assert got.latest.tolist() == want.latest.tolist()
     assert got.status.tolist() == want.status.tolist()
-    assert tube.discontinuities == whole.discontinuities
+    assert list(tube.discontinuities) == list(whole.discontinuities)
     limit = tube.convert(x, bars="guaranteed")
     assert np.all((limit.earliest <= got.earliest) & (got.latest <= limit.latest))
 

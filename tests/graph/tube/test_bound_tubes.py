@@ -57,7 +57,7 @@ def test_guaranteed_bars_are_as_narrow_as_all_cones_together(seed: int) -> None:
         assert earliest == (OPEN_LOW if low is None else t + low)
         assert latest == (OPEN_HIGH if high is None else t + high)
         assert status == (ONE_SIDED if None in (low, high) else RESOLVED)
-    assert tube.discontinuities == []
+    assert not tube.discontinuities
 
 
 @pytest.mark.parametrize("seed", seeds(40))

@@ -8,8 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracetime.graph.tube.discontinuities import Discontinuity
 from tracetime.graph.tube.evidence import Evidence
-from tracetime.graph.tube.findings import NEAR_ZERO, Discontinuity, breaks, jumps
+from tracetime.graph.tube.findings import NEAR_ZERO, breaks, jumps
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.segments import Segments, find_segments
 
@@ -57,7 +58,7 @@ def test_breaks_are_those_of_a_plain_loop(read, half, rise, data):
     segments = find_segments(Evidence.of(a, b - a, half), limits)
     forced = data.draw(st.lists(st.booleans(), min_size=len(a), max_size=len(a)))
     segments = replace(segments, forced=np.array(forced[: len(segments.forced)], dtype=bool))
-    assert breaks(segments, segments.evidence, limits) == plain(segments, limits)
+    assert list(breaks(segments, segments.evidence, limits)) == plain(segments, limits)
 
 
 def test_a_counter_that_restarts_is_reset_and_one_set_back_is_stepped():

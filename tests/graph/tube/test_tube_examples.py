@@ -11,12 +11,13 @@ import pytest
 
 from tracetime.errors import AMBIGUOUS_SOURCE, RESOLVED, ConversionError, UsageError
 from tracetime.graph.rate import learn_rate, nominal_ns
+from tracetime.graph.tube.discontinuities import Discontinuity
 from tracetime.graph.tube.evidence import (
     NOT_RECORDED,
     Evidence,
     assumed_half_width,
 )
-from tracetime.graph.tube.findings import Discontinuity, _rate_change
+from tracetime.graph.tube.findings import _rate_change
 from tracetime.graph.tube.joint_readings import JointReadings
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.measurements import Read

@@ -155,6 +155,13 @@ cdef void limit_bar(
     if first > last:
         return
     limit = guaranteed_bar(kind, k, next_k, bar.at, p.a, p.given, p.drift)
+    if (
+        kind == POINT
+        and low_exactly(bar, first) >= low_exactly(&limit, first)
+        and high_exactly(bar, first) <= high_exactly(&limit, first)
+    ):
+        # At the only value of the row it keeps within already.
+        return
     if parted(bar, &limit, first, last):
         rest = guaranteed_bar(kind, k, next_k, bar.at, p.a, p.limits, p.drift)
         if (same_knot(p, k) and same_knot(p, next_k)) or parted(bar, &rest, first, last):

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from tracetime.trace import Trace
 
 MOST_MEMBERS: Final = 10_000
+MOST_SMALL: Final = 300
+"""So many traces of one archive are read by one command, however small they are: each takes 10 ms,
+which is much for a small archive, and little for one of larger traces."""
+
+_SMALL: Final = 1 << 15
 _MOST_LISTED: Final = 10
 _BEGINNING: Final = 512
 _PACKED_BEGINNING: Final = 1 << 18
@@ -64,6 +69,7 @@ class Archive:
         self._stack = ExitStack()
         self._stack.callback(file.close)
         self.members: list[str] = []
+        self._known: set[str] = set()
         self.left_out: dict[str, str] = {}
         self.manifests: list[str] = []
         self.damage: TraceError | None = None
@@ -100,7 +106,7 @@ class Archive:
         """
         from tracetime.formats import open_file
 
-        if name not in self.members:
+        if name not in self._known:
             known = did_you_mean(name, self.members)
             why = self.left_out.get(name)
             said = "is no trace: " + why if why else f"is not in {printable(self._file.path)!r}"
@@ -141,6 +147,16 @@ class Archive:
             )
         return self.members[0]
 
+    def check_sizes(self) -> None:
+        """Raise UsageError where there are very many traces, but little of each."""
+        n, path = len(self.members), printable(self._file.path)
+        if n > MOST_SMALL and self._file.size < n * _SMALL:
+            raise UsageError(
+                f"the archive {path!r} has {n} small traces, of which {MOST_SMALL} are read at "
+                f"once: name one, as in {path}:{printable(self.members[0])}, or unpack it, and "
+                "give some at a time"
+            )
+
     def check_traces(self) -> None:
         """Raise UsageError where no member is a trace."""
         if not self.members:
@@ -167,6 +183,7 @@ class Archive:
                 reason = why or self._why_none(name)
                 if reason is None:
                     self.members.append(name)
+                    self._known.add(name)
                 else:
                     self.left_out[name] = reason
         except TraceError as error:

@@ -208,7 +208,7 @@ class ChromeJsonTrace(Trace):
             self.check_open()
             names = KnownNames(NAMES_LIMIT)
             scanner = self._observe(names, None)
-            values = FileValues.parse(scanner.values)
+            values = FileValues(scanner.values)
             syncs = line_syncs(names.line_syncs)
             over = passed_over(names, scanner, values)
             over += passed_over_syncs(values, self._is_text, syncs)

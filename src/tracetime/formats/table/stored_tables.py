@@ -269,6 +269,8 @@ class _Csv:
             convert_options=csv.ConvertOptions(
                 column_types=self._types, include_columns=list(columns or ()), **self._options
             ),
+            # Arrow's own keeps what reading took, as much again as a table of 10 MB.
+            memory_pool=pa.system_memory_pool(),
         )
 
 

@@ -118,7 +118,7 @@ def _order_of(pair: Pair, entry: int, side: int, a_ns: int, sign: int) -> Bindin
     """The order that gives a side of an entry of the evidence; None for a snapshot."""
     used = pair.orders
     assert used is not None
-    given = np.array(next(pair.tube.evidence.given(np.array([entry]))))
+    given = pair.tube.evidence.given(np.array([entry])).flat
     rows = given[given >= len(pair.snapshots)] - len(pair.snapshots)
     orders, a, low, high = used.bounds(used.orders.only(rows))
     found = np.flatnonzero((high if sign > 0 else low) == side)

@@ -60,7 +60,7 @@ def contradiction(pair: Pair) -> Contradiction | None:
 
 def _snapshots_left_out(pair: Pair) -> bool:
     """Whether a pair's tube leaves out half of its snapshots, or more."""
-    left_out = sum(found.kind == "outlier" for found in pair.tube.discontinuities)
+    left_out = int(pair.tube.discontinuities.kind_is("outlier").sum())
     return left_out > 1 and 2 * left_out >= len(pair.snapshots)
 
 

@@ -33,6 +33,9 @@ MOST_BREAKS: Final = 100
 
 # Points past each end of the snapshots, and between two of few: bars bulge there.
 _AROUND: Final = 8
+_CHUNK: Final = 1 << 16
+"""Points that are worked out at a time."""
+
 _JUMPS: Final = ("suspend", "step", "reset")
 
 
@@ -226,11 +229,10 @@ class _Frame:
         first = int(self.a[0]) + (0 if self.forward else self.base)
         self.origin = first if origin_ns is None else origin_ns
         self.offset = since(self.r, self.base)
-        jumps = [d for d in found if d.kind in _JUMPS]
-        self.froms = np.array([d.a_from for d in jumps], dtype=np.int64)
-        self.tos = np.array([d.a_to for d in jumps], dtype=np.int64)
-        outliers = [d.a_from for d in found if d.kind in ("outlier", "wrong_order")]
-        self.odd: npt.NDArray[np.bool_] = np.isin(self.a, np.array(outliers, dtype=np.int64))
+        jumps = found.take(found.kind_is(*_JUMPS))
+        self.froms, self.tos = jumps.a_from, jumps.a_to
+        outliers = found.a_from[found.kind_is("outlier", "wrong_order")]
+        self.odd: npt.NDArray[np.bool_] = np.isin(self.a, outliers)
         self.trend = self._longest_rate()
         self.stretch = np.searchsorted(self.tos, self.a, side="right")
         self.left = self.offset - self.trend * since(self.a, int(self.a[0]))
@@ -266,28 +268,50 @@ def _sampled(frame: _Frame, reach: tuple[int, int], most: int) -> tuple[Sampled,
     """The tube, and within its coverage the greatest half-width and the greatest error of floor."""
     a = frame.a
     points = _points(a, reach)
+    hidden = _within(points, frame.froms, frame.tos)
+    drawn = np.empty((5, len(points)))
+    for begin in range(0, len(points), _CHUNK):
+        some = slice(begin, begin + _CHUNK)
+        _draw(frame, points[some], hidden[some], drawn[:, some])
+    ends = np.zeros(len(points), dtype=bool)
+    # They are readings of snapshots, which all are points.
+    ends[np.searchsorted(points, np.append(frame.froms, frame.tos))] = True
+    chosen = decimate(most, list(drawn[1:]), ends)
+    covered = (points >= a[0]) & (points <= a[-1]) & ~hidden
+    half, floor = drawn[3:]
+    return (
+        Sampled(_times(frame, points[chosen]), *(column[chosen] for column in drawn)),
+        _most(half[covered]),
+        _most(floor[covered]),
+    )
+
+
+def _draw(
+    frame: _Frame, points: Values, hidden: npt.NDArray[np.bool_], columns: npt.NDArray[np.float64]
+) -> None:
+    """Write what there is at some points: the tube, its half-width, and the error of floor.
+
+    hidden: marks those that are not drawn, within zones; those without a bar are marked, too.
+    """
     there = frame.pair.tube.convert(points)
     bad = ~is_any_of(there.status, PLACED)
     estimate, low, high = (_offsets(b, points, frame.base) for b in there[:3])
     is_open = there.status == ONE_SIDED
     low[is_open & (there.earliest == INT64_MIN)] = np.nan
     high[is_open & (there.latest == INT64_MAX)] = np.nan
-    inside = _within(points, frame.froms, frame.tos)
-    half = (high - low) / 2
-    floor = _floor_error(frame, points, estimate)
     heights = [frame.height(points, offset) for offset in (estimate, low, high)]
     if not frame.forward:
         heights[1:] = heights[:0:-1]
-    drawn = [np.where(bad | inside, np.nan, column) for column in (*heights, half, floor)]
-    ends = np.isin(points, np.concatenate([frame.froms, frame.tos]))
-    chosen = decimate(most, drawn[1:], ends)
-    time = frame.time(points, np.where(bad, 0.0, estimate))
-    covered = (points >= a[0]) & (points <= a[-1]) & ~inside & ~bad
-    return (
-        Sampled(time[chosen], *(column[chosen] for column in drawn)),
-        _most(half[covered]),
-        _most(floor[covered]),
-    )
+    columns[:] = *heights, (high - low) / 2, _floor_error(frame, points, estimate)
+    hidden |= bad
+    columns[:, hidden] = np.nan
+
+
+def _times(frame: _Frame, points: Values) -> Floats:
+    """When some points are, ns after the origin."""
+    there = frame.pair.tube.convert(points)
+    known = is_any_of(there.status, PLACED)
+    return frame.time(points, np.where(known, _offsets(there.estimate, points, frame.base), 0.0))
 
 
 def _floor_error(frame: _Frame, points: Values, estimate: Floats) -> Floats:

@@ -8,7 +8,6 @@ r_k and h_k follow from readings is in joint_readings.py (design: error-bars.md,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,6 +18,7 @@ from tracetime._kernels.evidence import cut, least_halves
 from tracetime.errors import OVERFLOW, REASONS, ConversionError, UsageError
 from tracetime.graph.tube.limits import Limits, slope_up
 from tracetime.quantiles import quantile
+from tracetime.ragged import Ragged
 
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -216,15 +216,10 @@ class Evidence:
             np.where(self.known & HIGH_KNOWN, self.high, self.low),
         )
 
-    def given(self, which: Values) -> Iterator[tuple[int, ...]]:
+    def given(self, which: Values) -> Ragged:
         """The numbers, ascending, of the given snapshots that some snapshots consist of."""
-        starts = self.group[which]
         ends = np.append(self.group, len(self.order))[which + 1]
-        if np.all(ends - starts == 1):
-            return zip(self.order[starts].tolist(), strict=True)
-        order = self.order.tolist()
-        about = zip(starts.tolist(), ends.tolist(), strict=True)
-        return (tuple(sorted(order[start:end])) for start, end in about)
+        return Ragged.slices(self.group[which], ends, self.order).ascending()
 
     def without(self, blank: Marks) -> Evidence:
         """The same snapshots, without information in those marked; their offset is interpolated."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import repeat
-from typing import Final, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from tracetime._kernels.evidence import steps_in
 from tracetime.graph.tube.corrections import recorded_change
+from tracetime.graph.tube.discontinuities import Discontinuities, code_of, whole
 from tracetime.graph.tube.evidence import (
     FARTHEST,
     HIGH_KNOWN,
@@ -31,8 +29,7 @@ from tracetime.graph.tube.order_knees import knee_zones
 from tracetime.graph.tube.runs import FEW, Runs
 from tracetime.graph.tube.segments import Mask, Segments
 from tracetime.quantiles import median
-
-Kind = Literal["suspend", "step", "reset", "outlier", "wrong_order", "rate_change", "possible_step"]
+from tracetime.ragged import Ragged
 
 NEAR_ZERO: Final = 100
 """A clock that falls to less than this part of what it read was reset, not set back."""
@@ -45,33 +42,6 @@ _ROUNDED: Final = 1 << 13
 """Sums of a reading and an offset, as floats, differ from the exact ones by less than this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Discontinuity:
-    """Something in the offset of b from a that no rate within the limits explains.
-
-    Attributes:
-        kind: suspend, step, reset: the offset jumped; outlier: one snapshot contradicts its
-            neighbours, and was dropped; wrong_order: the same of a bound of one side;
-            rate_change: one rate held before the zone and another after it; possible_step: the
-            same, but the two lines do not meet in the zone; or the offset jumped, or bounds of
-            one side are wrong, which nobody can tell for want of the other side, or because
-            readings of the zone may be two instants.
-        a_from, a_to: the zone, on the ordering clock, ns: it happened after the one and not after
-            the other. An outlier's is its own reading.
-        size_ns: how far the offset jumped, or how far off the outlier is: at least and at most.
-            None for a rate_change, and where one side is open.
-        rate_ppm: by how much the rate changed, at least and at most; for a rate_change only.
-        snapshots: the snapshots on both sides, or the outlier; as numbered when given.
-    """
-
-    kind: Kind
-    a_from: int
-    a_to: int
-    size_ns: tuple[int, int] | None
-    rate_ppm: tuple[float, float] | None
-    snapshots: tuple[int, ...]
-
-
 class Around(NamedTuple):
     """A bar of offsets at some snapshots: int64 ns, the low sides and the high sides.
 
@@ -82,7 +52,7 @@ class Around(NamedTuple):
     high: Values
 
 
-def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Discontinuity]:
+def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> Discontinuities:
     """The jumps between segments; where these were forced, those that evidence shows."""
     before, after = segments.last[:-1], segments.first[1:]
     low, high, spread = jumps(segments, limits)
@@ -94,17 +64,18 @@ def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Disco
     before, after, low, high, spread = (column[shown] for column in columns)
     one_sided = one_sided[shown]
     sides = _intervals(segments, before), _intervals(segments, after)
-    kinds = np.full(len(shown), limits.rise, dtype=object)
+    kinds = np.full(len(shown), code_of(limits.rise))
     fell = low < -high
-    kinds[fell] = "step"
-    kinds[_resets(fell, spread, *sides)] = "reset"
-    kinds[one_sided] = "possible_step"
-    sizes: list[tuple[int, int] | None] = list(zip(low.tolist(), high.tolist(), strict=True))
-    for k in np.flatnonzero(one_sided).tolist():
-        sizes[k] = None
-    numbers = given_beside(segments, evidence, before, after)
-    places = (side.a.tolist() for side in sides)
-    return list(map(Discontinuity, kinds.tolist(), *places, sizes, repeat(None), numbers))
+    kinds[fell] = code_of("step")
+    kinds[_resets(fell, spread, *sides)] = code_of("reset")
+    kinds[one_sided] = code_of("possible_step")
+    return Discontinuities.made(
+        kinds,
+        (sides[0].a, sides[1].a),
+        given_beside(segments, evidence, before, after),
+        (low, high),
+        sized=~one_sided,
+    )
 
 
 def _resets(fell: Mask, spread: Values, left: _Intervals, right: _Intervals) -> list[int]:
@@ -149,7 +120,7 @@ def jumps(segments: Segments, limits: Limits) -> Jumps:
     # Unsigned differences: two readings may be more than int64 apart.
     a = segments.evidence.a.view(np.uint64)
     spans = (a[after] - a[before]).tolist()
-    spread = np.array(list(map(limits.spread, spans)), dtype=np.int64)
+    spread = np.array(limits.spreads(spans), dtype=np.int64)
     # An open side is beyond this; differences of nearer ones fit in int64.
     here, there = (
         np.clip(segments.knots[which], -_FARTHEST_KNOT, _FARTHEST_KNOT) for which in (before, after)
@@ -175,58 +146,50 @@ def _intervals(segments: Segments, which: Values) -> _Intervals:
     return _Intervals(here.a[which], here.low[which], here.high[which])
 
 
-def given_beside(
-    segments: Segments, evidence: Evidence, before: Values, after: Values
-) -> Iterator[tuple[int, ...]]:
+def given_beside(segments: Segments, evidence: Evidence, before: Values, after: Values) -> Ragged:
     """The snapshots given on both sides of some places."""
-    sides = (evidence.given(segments.given[which]) for which in (before, after))
-    return map(operator.add, *sides)
+    here, there = (evidence.given(segments.given[which]) for which in (before, after))
+    return here.beside(there)
 
 
-def outliers(evidence: Evidence, which: Values, around: Around) -> list[Discontinuity]:
-    """Snapshots that were dropped; around: the bars of the others there."""
+def given_around(
+    segments: Segments, evidence: Evidence, firsts: Sequence[int], lasts: Sequence[int]
+) -> Ragged:
+    """The snapshots given before and after some zones of readings."""
+    a = segments.evidence.a
+    before = np.searchsorted(a, np.array(firsts, dtype=np.int64)) - 1
+    after = np.searchsorted(a, np.array(lasts, dtype=np.int64))
+    return given_beside(segments, evidence, *(k.clip(0, len(a) - 1) for k in (before, after)))
+
+
+def outliers(evidence: Evidence, which: Values, around: Around) -> Discontinuities:
+    """Snapshots that were dropped, and by how much they miss the others; around: these' bars there.
+
+    A bound of one side is a wrong order.
+    """
+    a, low, high = (column[which] for column in (evidence.a, evidence.low, evidence.high))
+    kind, sized = np.full(len(a), code_of("outlier")), np.ones(len(a), dtype=bool)
     if evidence.known is not None:
-        return _wrong(evidence, which, around)
-    # In Python's integers: the others' bar may reach as far as int64.
-    columns = (evidence.a[which], evidence.low[which], evidence.high[which], *around)
-    rows = zip(evidence.given(which), *(column.tolist() for column in columns), strict=True)
-    return [
-        Discontinuity("outlier", a, a, (low - highest, high - lowest), None, on)
-        for on, a, low, high, lowest, highest in rows
-    ]
+        known = evidence.known[which]
+        kind[known != LOW_KNOWN | HIGH_KNOWN] = code_of("wrong_order")
+        low_only, high_only = known == LOW_KNOWN, known == HIGH_KNOWN
+        low, high = np.where(high_only, high, low), np.where(low_only, low, high)
+        sized = (around.low != OPEN_LOW) & (around.high != OPEN_HIGH)
+    # The others' bar may reach as far as int64.
+    size = whole(low) - whole(around.high), whole(high) - whole(around.low)
+    return Discontinuities.made(kind, (a, a), evidence.given(which), size, sized=sized)
 
 
-def _wrong(evidence: Evidence, which: Values, around: Around) -> list[Discontinuity]:
-    """Bounds that were dropped: by how much they miss the bars of the others."""
-    assert evidence.known is not None
-    columns = (evidence.a, evidence.low, evidence.high, evidence.known)
-    rows = zip(
-        evidence.given(which),
-        *(column[which].tolist() for column in columns),
-        *(side.tolist() for side in around),
-        strict=True,
-    )
-    found = []
-    for on, a, low, high, known, lowest, highest in rows:
-        kind: Kind = "outlier"
-        if known != LOW_KNOWN | HIGH_KNOWN:
-            kind, low, high = "wrong_order", *((low, low) if known == LOW_KNOWN else (high, high))
-        is_open = lowest == OPEN_LOW or highest == OPEN_HIGH
-        size = None if is_open else (low - highest, high - lowest)
-        found.append(Discontinuity(kind, a, a, size, None, on))
-    return found
-
-
-def is_off(outlier: Discontinuity) -> bool:
-    """Whether a snapshot contradicts the bars of the others, however it was read."""
-    assert outlier.size_ns is not None
-    return outlier.size_ns[0] > 0 or outlier.size_ns[1] < 0
+def are_off(outliers: Discontinuities) -> Mask:
+    """Which snapshots contradict the bars of the others, however they were read."""
+    off: Mask = (outliers.low > 0) | (outliers.high < 0)
+    return off
 
 
 def rate_changes(
     segments: Segments, runs: Runs, evidence: Evidence, drift: int
-) -> list[Discontinuity]:
-    """Changes of rate between runs that prove one, and steps too small to break the limits.
+) -> tuple[Discontinuities, Discontinuities]:
+    """Steps too small to break the limits, and changes of rate between runs that prove one.
 
     Over a jump of the offset, the two rates are tied only by the slopes that each side leaves open:
     where these have none in common, the rate changed as well.
@@ -239,13 +202,14 @@ def rate_changes(
     # A slope times a span needs Python's integers.
     sizes = (after[:, 0] - before[:, 2] - 1, after[:, 2] + 1 - before[:, 0])
     columns = (a[j], a[k], *sizes, slope - width, slope + width)
+    least, most = [], []
+    for a_from, a_to, low, high, falls, rises in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
+        least.append(low - -(-rises * (a_to - a_from) // ONE))
+        most.append(high - falls * (a_to - a_from) // ONE)
     numbers = given_beside(segments, evidence, runs.in_segments(j), runs.in_segments(k))
-    rows = zip(numbers, *(column.tolist() for column in columns), strict=True)
-    found = []
-    for on, a_from, a_to, low, high, falls, rises in rows:
-        span = a_to - a_from
-        size = (low - -(-rises * span // ONE), high - falls * span // ONE)
-        found.append(Discontinuity("possible_step", a_from, a_to, size, None, on))
+    steps = Discontinuities.made("possible_step", (a[j], a[k]), numbers, (least, most))
     proven = np.flatnonzero((runs.width < drift) | (runs.slope != 0))
     m, n = proven[:-1], proven[1:]
     changed = (runs.size[m] > FEW) & (runs.size[n] > FEW)
@@ -254,41 +218,43 @@ def rate_changes(
     changed &= ~((n == m + 1) & np.isin(m, stepped))
     m, n = m[changed], n[changed]
     j, k = runs.last[m], runs.first[n]
-    ends = zip(m.tolist(), n.tolist(), a[j].tolist(), a[k].tolist(), strict=True)
+    rates = [_rate_change(runs, one, other, drift) for one, other in zip(m, n, strict=True)]
+    ppm = np.array(rates, dtype=np.float64).reshape(-1, 2).T / ONE * 1e6
     numbers = given_beside(segments, evidence, runs.in_segments(j), runs.in_segments(k))
-    for (one, other, a_from, a_to), on in zip(ends, numbers, strict=True):
-        least, most = _rate_change(runs, one, other, drift)
-        rate_ppm = (least / ONE * 1e6, most / ONE * 1e6)
-        found.append(Discontinuity("rate_change", a_from, a_to, None, rate_ppm, on))
-    return found
+    return steps, Discontinuities.made("rate_change", (a[j], a[k]), numbers, ppm=(ppm[0], ppm[1]))
 
 
 def hidden_rate_changes(
     segments: Segments,
     curves: Sequence[OrderCurve | None],
     evidence: Evidence,
-    known: Sequence[Discontinuity],
-) -> Iterator[Discontinuity]:
+    known: Sequence[Discontinuities],
+) -> Discontinuities:
     """Changes of rate that the curves of orders show, and that runs hide.
 
     known: those that the runs show. The rates on both sides of a zone are sure within `DEVIATIONS`
     of their deviations.
     """
-    a = segments.evidence.a
-    zones = [(found.a_from, found.a_to) for found in known]
+    rows: list[tuple[int, int, float, float]] = []
+    firsts, lasts = (
+        np.concatenate([getattr(part, side) for part in known]) for side in ("a_from", "a_to")
+    )
     for curve in curves:
         if curve is None:
             continue
         for k, at, a_from, a_to in knee_zones(curve):
-            if any(first <= at <= last for first, last in zones):
+            if ((firsts <= at) & (at <= lasts)).any():
                 continue
             change = float(curve.rate[k + 1] - curve.rate[k]) * 1e6
             doubt = DEVIATIONS * math.sqrt(curve.rate_variance[k : k + 2].sum()) * 1e6
-            sides = np.searchsorted(a, [a_from, a_to]) - [1, 0]
-            before, after = sides.clip(0, len(a) - 1)[:, None]
-            (on,) = given_beside(segments, evidence, before, after)
-            limits_ppm = (change - doubt, change + doubt)
-            yield Discontinuity("rate_change", a_from, a_to, None, limits_ppm, on)
+            rows.append((a_from, a_to, change - doubt, change + doubt))
+    begins, ends, least, most = zip(*rows, strict=True) if rows else ((),) * 4
+    return Discontinuities.made(
+        "rate_change",
+        (begins, ends),
+        given_around(segments, evidence, begins, ends),
+        ppm=(least, most),
+    )
 
 
 def _within_limits(runs: Runs, which: Values) -> Values:

@@ -6,6 +6,7 @@ Slopes go to the kernels as whole numbers of 2^-52 ns per ns, rounded to the saf
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -72,7 +73,12 @@ class Limits:
 
     def spread(self, span_ns: int) -> int:
         """How far the offset may drift over a span, ns, rounded up."""
-        return -(-span_ns * slope_up(self.drift) // ONE)
+        return self.spreads([span_ns])[0]
+
+    def spreads(self, spans_ns: Iterable[int]) -> list[int]:
+        """The same of several spans."""
+        slope = slope_up(self.drift)
+        return [-(-span_ns * slope // ONE) for span_ns in spans_ns]
 
     @classmethod
     def of(

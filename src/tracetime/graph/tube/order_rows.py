@@ -39,6 +39,15 @@ class Rows(NamedTuple):
     curves: Floats
     cells: Values
 
+    def at(self, values: Values) -> Rows:
+        """The rows that some values are in, and the one after each, which says where it ends."""
+        k = np.searchsorted(self.starts, values, side="right") - 1
+        which = np.unique(np.append(k, k + 1).clip(0, len(self.starts) - 1))
+        starts, bars, curves, cells = (
+            column[which] for column in (self.starts, self.bars, self.curves, self.cells)
+        )
+        return Rows(starts, bars, self.limits, curves, cells)
+
 
 class OffsetCurve(NamedTuple):
     """The estimate of the offset b - a over a segment: a cubic from knot to knot, then straight.

@@ -81,9 +81,8 @@ class Pair(NamedTuple):
             return np.empty(0, dtype=np.int64)
         places, sides = self.tube.live
         evidence = self.tube.evidence
-        given = list(evidence.given(places))
-        at = np.repeat(np.arange(len(places)), [len(rows) for rows in given])
-        rows = np.array([row for rows in given for row in rows], dtype=np.int64)
+        given = evidence.given(places)
+        at, rows = given.row, given.flat
         is_order = rows >= len(self.snapshots)
         at, rows = at[is_order], rows[is_order] - len(self.snapshots)
         orders, _, low, high = self.orders.bounds(self.orders.orders.only(rows))

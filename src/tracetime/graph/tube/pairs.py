@@ -452,12 +452,9 @@ class Pairs:
     def _sleeps(self, stops: ClockId, goes_on: ClockId) -> list[Zone]:
         """Where a clock that goes on in a suspend rose against one of its machine that stops."""
         with suppress(ConversionError):
-            tube = self._gathered(stops, goes_on).pair().tube
-            return [
-                Zone(found.a_from, found.a_to)
-                for found in tube.discontinuities
-                if found.kind == "suspend"
-            ]
+            found = self._gathered(stops, goes_on).pair().tube.discontinuities
+            slept = found.take(found.kind_is("suspend"))
+            return list(map(Zone, slept.a_from.tolist(), slept.a_to.tolist()))
         return []
 
     def suspends(self, clock: ClockId) -> list[Zone]:

@@ -5,12 +5,10 @@ One hop is a pair's tube (`pairs.py`, `hops.py`); here values go over several.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
-from functools import partial
-from heapq import merge
+from dataclasses import replace
 from itertools import pairwise
-from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +17,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, ConversionError
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.binding import binding_orders
+from tracetime.graph.tube.discontinuities import Discontinuities, PairDiscontinuities
 from tracetime.graph.tube.distances import Reach
 from tracetime.graph.tube.explanation import MeshHop, TubeExplanation, TubeHop
 from tracetime.graph.tube.feasible_rates import feasible_rates
@@ -33,10 +32,11 @@ from tracetime.graph.tube.one_clock import Side, Signs, in_order
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.pairs import Pairs
 from tracetime.graph.tube.paths import Paths
-from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity, Reached
+from tracetime.graph.tube.results import Inconsistency, Reached
 from tracetime.graph.tube.suspends import Zone
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.wraps import Counter, Near
+from tracetime.ragged import Ragged
 
 Values = npt.NDArray[np.int64]
 
@@ -241,7 +241,7 @@ class TubePolicy:
             here = after[hops - 1]
         return found
 
-    def discontinuities(self, pairs: list[tuple[ClockId, ClockId]]) -> list[PairDiscontinuity]:
+    def discontinuities(self, pairs: list[tuple[ClockId, ClockId]]) -> PairDiscontinuities:
         """The discontinuities of some pairs, in order of src, dst and place.
 
         Pairs that have no tube (a rate or a number of wraps is open) are left out.
@@ -250,10 +250,8 @@ class TubePolicy:
         for one, other in pairs:
             with suppress(ConversionError):
                 known.append(self._pairs.pair(one, other))
-        found: list[PairDiscontinuity] = []
-        for pair in sorted(known, key=lambda pair: (pair.a, pair.b)):
-            found += _discontinuities_of(pair)
-        return found
+        in_order = sorted(known, key=lambda pair: (pair.a, pair.b))
+        return PairDiscontinuities.joined(list(map(_discontinuities_of, in_order)))
 
     def inconsistencies(
         self, series: list[tuple[ClockId, ...]]
@@ -295,29 +293,26 @@ def _step(pair: Pair, src: ClockId, before: Reached, after: Reached, bars: Bars)
     )
 
 
-def _discontinuities_of(pair: Pair) -> Iterator[PairDiscontinuity]:
+def _discontinuities_of(pair: Pair) -> PairDiscontinuities:
     """The discontinuities of a pair's tube, and the snapshots that are too far off for any."""
-    by_place = attrgetter("a_from", "a_to", "kind")
-    far = sorted(map(partial(_far_outlier, pair), pair.far), key=by_place)
-    return merge(far, _of_tube(pair), key=by_place)
+    found, n = pair.tube.discontinuities, len(pair.snapshots)
+    is_order = found.snapshots.flat >= n
+    on, orders = (found.snapshots.only(which) for which in (~is_order, is_order))
+    found = replace(found, snapshots=replace(on, flat=pair.snapshots[on.flat]))
+    if pair.orders is not None:
+        orders = replace(orders, flat=pair.orders.orders.numbers[orders.flat - n])
+    every = PairDiscontinuities.between(pair.a, pair.b, found, orders)
+    return every if not pair.far else PairDiscontinuities.joined([_far(pair), every]).in_order()
 
 
-def _of_tube(pair: Pair) -> Iterator[PairDiscontinuity]:
-    number = pair.snapshots.tolist()
-    order = [] if pair.orders is None else pair.orders.orders.numbers.tolist()
-    for d in pair.tube.discontinuities:
-        given, orders = d.snapshots, ()
-        if order:
-            orders = tuple([order[i - len(number)] for i in given if i >= len(number)])
-            given = tuple([i for i in given if i < len(number)])
-        on = tuple(map(number.__getitem__, given))
-        size, rate = d.size_ns, d.rate_ppm
-        yield PairDiscontinuity(pair.a, pair.b, d.kind, d.a_from, d.a_to, size, rate, on, orders)
-
-
-def _far_outlier(pair: Pair, far: tuple[int, int, int]) -> PairDiscontinuity:
-    """A snapshot beyond what a tube holds, as the outlier that it is."""
-    number, a, b = far
-    bar = pair.tube.convert(np.array([a], dtype=np.int64))
-    size = (b - bar.latest.item(), b - bar.earliest.item())
-    return PairDiscontinuity(pair.a, pair.b, "outlier", a, a, size, None, (number,))
+def _far(pair: Pair) -> PairDiscontinuities:
+    """The snapshots beyond what a tube holds, as the outliers that they are."""
+    numbers, a, b = (list(column) for column in zip(*pair.far, strict=True))
+    bar = pair.tube.convert(np.array(a, dtype=np.int64))
+    least, most = (
+        [one - side for one, side in zip(b, sides.tolist(), strict=True)]
+        for sides in (bar.latest, bar.earliest)
+    )
+    on, orders = Ragged.of((number,) for number in numbers), Ragged.of(() for _ in numbers)
+    found = Discontinuities.made("outlier", (a, a), on, (least, most))
+    return PairDiscontinuities.between(pair.a, pair.b, found, orders)

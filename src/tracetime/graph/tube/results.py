@@ -48,7 +48,7 @@ class Reached(NamedTuple):
 
 
 class PairDiscontinuity(NamedTuple):
-    """A discontinuity between two clocks; see `graph.tube.findings.Discontinuity`.
+    """A discontinuity between two clocks; see `graph.tube.discontinuities.Discontinuity`.
 
     a_from, a_to are on src, the steadier clock; snapshots and orders are counted over the graph
     from 0.

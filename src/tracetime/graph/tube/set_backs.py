@@ -8,7 +8,6 @@ all its instants.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.evidence import faults
+from tracetime.graph.tube.discontinuities import Discontinuities
 from tracetime.graph.tube.evidence import (
     FARTHEST,
     HIGH_KNOWN,
@@ -26,7 +26,7 @@ from tracetime.graph.tube.evidence import (
     Marks,
     Values,
 )
-from tracetime.graph.tube.findings import Discontinuity, given_beside, jumps
+from tracetime.graph.tube.findings import given_around, jumps
 from tracetime.graph.tube.limits import ONE, Limits
 from tracetime.graph.tube.segments import Segments
 
@@ -147,8 +147,8 @@ def possible_set_backs(segments: Segments, limits: Limits) -> Spans:
 
 
 def untold(
-    segments: Segments, evidence: Evidence, twice: Spans, known: Sequence[Discontinuity]
-) -> Iterator[Discontinuity]:
+    segments: Segments, evidence: Evidence, twice: Spans, known: Discontinuities
+) -> Discontinuities:
     """Where clock a was set back and on again, or a bound is wrong, and no jump shows it.
 
     Args:
@@ -157,14 +157,16 @@ def untold(
         twice: these readings.
         known: the discontinuities that the evidence shows.
     """
-    a = segments.evidence.a
-    for first, last in zip(twice.first.tolist(), twice.last.tolist(), strict=True):
-        is_beyond_all = first == OPEN_LOW or last == OPEN_HIGH
-        if is_beyond_all or any(d.a_from <= last and first <= d.a_to for d in known):
-            continue
-        sides = np.array([[np.searchsorted(a, first) - 1], [np.searchsorted(a, last)]])
-        (on,) = given_beside(segments, evidence, *sides.clip(0, len(a) - 1))
-        yield Discontinuity("possible_step", first, last, None, None, on)
+    zones = [
+        (first, last)
+        for first, last in zip(twice.first.tolist(), twice.last.tolist(), strict=True)
+        if first != OPEN_LOW
+        and last != OPEN_HIGH
+        and not ((known.a_from <= last) & (first <= known.a_to)).any()
+    ]
+    firsts, lasts = ([zone[side] for zone in zones] for side in (0, 1))
+    on = given_around(segments, evidence, firsts, lasts)
+    return Discontinuities.made("possible_step", (firsts, lasts), on)
 
 
 def sweep(evidence: Evidence, drift: int) -> Sweep:

@@ -16,6 +16,7 @@ from tracetime._kernels.tube import InverseTable, RowTable
 from tracetime.errors import AMBIGUOUS_SOURCE, ONE_SIDED, OVERFLOW, RESOLVED, UsageError
 from tracetime.graph.tube import findings
 from tracetime.graph.tube.bars import Bars, check_bars
+from tracetime.graph.tube.discontinuities import Discontinuities
 from tracetime.graph.tube.evidence import (
     HIGH_KNOWN,
     LOW_KNOWN,
@@ -26,7 +27,7 @@ from tracetime.graph.tube.evidence import (
     Marks,
     Values,
 )
-from tracetime.graph.tube.findings import Around, Discontinuity
+from tracetime.graph.tube.findings import Around
 from tracetime.graph.tube.inverse import AmbiguousValues, ambiguous_values, inverse_of
 from tracetime.graph.tube.limits import ONE, Limits, slope_up
 from tracetime.graph.tube.message_curves import message_curves
@@ -108,7 +109,7 @@ class Tube:
         self._is_open = bool(np.logical_or(*self._segments.open_sides).any())
         self._hidden = possible_set_backs(self._segments, limits) if may_fall else None
         self._ambiguous_values: AmbiguousValues | None = None
-        self._found: list[Discontinuity] | None = None
+        self._found: Discontinuities | None = None
         self._turned: Tube | None = None
 
     @classmethod
@@ -363,26 +364,25 @@ class Tube:
         return self._segments.outliers
 
     @property
-    def discontinuities(self) -> list[Discontinuity]:
+    def discontinuities(self) -> Discontinuities:
         """Everything that no rate within the limits explains, by zone."""
         if self._found is None:
             segments, evidence = self._segments, self._evidence
             dropped = segments.outliers
             strays = segments.given[np.flatnonzero(self._runs.strays)]
+            stray = findings.outliers(evidence, strays, self._around(strays, "estimated"))
             changes = findings.rate_changes(segments, self._runs, evidence, self._drift)
             found = [
-                *findings.breaks(segments, evidence, self._limits),
-                *findings.outliers(evidence, dropped, self._around(dropped, "guaranteed")),
-                *filter(
-                    findings.is_off,
-                    findings.outliers(evidence, strays, self._around(strays, "estimated")),
-                ),
+                findings.breaks(segments, evidence, self._limits),
+                findings.outliers(evidence, dropped, self._around(dropped, "guaranteed")),
+                stray.take(findings.are_off(stray)),
                 *changes,
-                *findings.hidden_rate_changes(segments, self._curves, evidence, changes),
+                findings.hidden_rate_changes(segments, self._curves, evidence, changes),
             ]
             if self._twice is not None:
-                found += untold(segments, evidence, self._twice, found)
-            self._found = sorted(found, key=lambda one: (one.a_from, one.a_to, one.kind))
+                known = Discontinuities.joined(found)
+                found.append(untold(segments, evidence, self._twice, known))
+            self._found = Discontinuities.joined(found).in_order()
         return self._found
 
     def _assemble(self, messages: bool) -> Rows:
@@ -417,11 +417,15 @@ class Tube:
     def _around(self, which: Values, bars: Bars) -> Around:
         a = self._evidence.a[which]
         if not len(a):
-            # Guaranteed bars, which most tubes never need, are made where they are first asked for.
             return Around(a, a)
         # What is told of a tube is told by its own snapshots, along its own clock.
         alone = copy(self)
         alone._turned = None
+        if bars not in self._tables:
+            # Most tubes never need guaranteed bars but for the few snapshots that are dropped.
+            rows = self._guaranteed(self._rows.at(a))
+            last = int(rows.starts[-1])
+            alone._tables = {bars: _Table(rows, (last, last))}
         bar = alone.convert(a, bars=bars)
         return Around(
             np.where(bar.earliest == OPEN_LOW, OPEN_LOW, bar.earliest - a),
@@ -431,17 +435,18 @@ class Tube:
     def _table(self, bars: Bars) -> _Table:
         if bars not in self._tables:
             check_bars(bars)
-            rows = self._rows
-            if self._bent:
-                rows = guaranteed_rows(self._segments, self._drift, self._bent)
-            else:
-                here, knots = self._runs.evidence, self._segments.knots
-                made = guaranteed(here.a, self._drift, knots, rows.bars, rows.cells)
-                if self._assumed_ns is not None:
-                    made = holding_rows(made, rows)
-                rows = rows._replace(bars=made, limits=made[:0])
-            self._tables[bars] = _Table(rows, self._near)
+            self._tables[bars] = _Table(self._guaranteed(self._rows), self._near)
         return self._tables[bars]
+
+    def _guaranteed(self, rows: Rows) -> Rows:
+        """Some rows with guaranteed bars; all there are where those have rows of their own."""
+        if self._bent:
+            return guaranteed_rows(self._segments, self._drift, self._bent)
+        knots = self._segments.knots
+        made = guaranteed(self._runs.evidence.a, self._drift, knots, rows.bars, rows.cells)
+        if self._assumed_ns is not None:
+            made = holding_rows(made, rows)
+        return rows._replace(bars=made, limits=made[:0])
 
 
 class _Table:
