@@ -32,7 +32,10 @@ def shortest_paths(at, upper, drift, steps=None):
             cost[i, k, j, k] = int(upper[i, j, k])
     cost = cost.reshape(n * instants, n * instants)
     for m in range(n * instants):
-        cost = np.minimum(cost, cost[:, m : m + 1] + cost[m : m + 1])
+        ways = cost[:, m : m + 1] + cost[m : m + 1]
+        # A path over a bound that is open is open, whatever else it adds up.
+        is_open = (cost[:, m : m + 1] == OPEN) | (cost[m : m + 1] == OPEN)
+        cost = np.minimum(cost, np.where(is_open, OPEN, ways))
     cost = np.minimum(cost.reshape(n, instants, n, instants), OPEN)
     return np.diagonal(cost, axis1=1, axis2=3).astype(np.int64)
 

@@ -91,6 +91,14 @@ def test_two_pings_exclude_no_walk() -> None:
         assert rates_left(pings(n, window=50.0), 1_000.0).density == pytest.approx(1e6)
 
 
+def test_rates_whose_variances_cancel_one_another_are_not_known() -> None:
+    """A rate that does not walk, and pings days apart: float64 has no room for the variances."""
+    for gap, noise in ((175_268.0, (637, 270, 41, 17)), (415_384.0, (829, 10, 365, 79))):
+        far = Pings(gap * np.arange(4), np.zeros(4), np.array(noise, float), 0.0, 3 * gap, gap)
+        assert rates_left(far, 0.0) is None
+        assert rates_left(far, 1_000.0) is not None
+
+
 def test_many_pings_exclude_a_walk_that_they_do_not_show() -> None:
     rates = rates_left(pings(300), 1_000.0)
     assert rates.density < 100

@@ -54,14 +54,16 @@ class Rates(NamedTuple):
     density: float
 
 
-def rates_left(pings: Pings, wander: float) -> Rates:
-    """The rates that the pings do not exclude.
+def rates_left(pings: Pings, wander: float) -> Rates | None:
+    """The rates that the pings do not exclude; None where float64 does not hold the likelihoods.
 
     wander: ns/s, by how much the rate walks in a second at most, unless quicker walks are likelier.
     """
     x, offset, noise = pings[:3]
     stray = STRAY * pings.window**3
     found, densities, factors = likelihoods(x, offset, noise, _QUICKER * wander, stray)
+    if np.isnan(found).any():
+        return None
     usual = densities <= 2 * wander**2
     if found[~usual].max(initial=-np.inf) <= found[usual].max() + _LIKELIER:
         found, densities = found[usual], densities[usual]

@@ -182,8 +182,8 @@ def estimate_curve(
         bars: readings of a, and the least and greatest offset there, int64 ns: where to begin.
 
     Returns:
-        the curve; None where no window holds an order of each direction, and where the readings
-        are 146 years apart or more.
+        the curve; None where no window holds an order of each direction, where the readings are 146
+        years apart or more, and where float64 does not hold its variances.
 
     O(n) for each length of the windows.
     """
@@ -265,9 +265,11 @@ def _surest(orders: _Orders, wander: float, curve: Floats) -> _Fit | None:
     return None if best is None else _doubted(best, wander)
 
 
-def _doubted(fit: _Fit, wander: float) -> _Fit:
-    """With the rates that its pings do not exclude, in three more rows."""
+def _doubted(fit: _Fit, wander: float) -> _Fit | None:
+    """The fit with the rates that its pings do not exclude, in three more rows, if they are known."""
     rates = rates_left(fit.pings, wander)
+    if rates is None:
+        return None
     density = np.full(len(rates.least), rates.density)
     return fit._replace(curve=np.vstack([fit.curve, rates.least, rates.most, density]))
 
