@@ -10,7 +10,7 @@ from reading import opened
 from tracetime._kernels.chrome_json.scanner import Scanner
 from tracetime._kernels.chrome_json.slice_log import JsonSliceLog
 from tracetime._kernels.chrome_json.slice_replay import replay
-from tracetime._kernels.slices.tables import SliceTables
+from tracetime._kernels.slices import SliceTables
 from tracetime.formats.replayed_slices import ReplayedSlices
 
 MANY = 1 << 24

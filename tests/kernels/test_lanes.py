@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twin import lanes as twin
 
-from tracetime._kernels.slices.lanes import in_lanes
+from tracetime._kernels.slices import in_lanes
 
 LAST = (1 << 63) - 1
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twin.slices import Event, Slice, in_order, nested
 
-from tracetime._kernels.slices import order, stacks
+from tracetime._kernels import slices as kernel
 
 A, B, C = 0, 1, 2  # names
 COLUMNS = [field.name for field in fields(Slice)]
@@ -21,11 +21,11 @@ COLUMNS = [field.name for field in fields(Slice)]
 
 def applied(events, limit=1 << 20):
     """What the kernel makes of events."""
-    slices = stacks.Slices(limit)
+    slices = kernel.Slices(limit)
     columns = list(zip(*events, strict=True)) or [()] * len(Event._fields)
     operation, ts, track, name, category, dur = columns
     slices.apply(
-        np.array([stacks.OPERATIONS.index(one) for one in operation], np.int8),
+        np.array([kernel.OPERATIONS.index(one) for one in operation], np.int8),
         np.array(ts, np.int64),
         np.array(dur, np.int64),
         np.array(track, np.int32),
@@ -203,7 +203,7 @@ def test_times_at_the_ends_of_int64():
 
 
 def test_columns_of_other_lengths_are_refused():
-    slices = stacks.Slices(10)
+    slices = kernel.Slices(10)
     one, none = np.zeros(1, np.int64), np.zeros(0, np.int32)
     with pytest.raises(IndexError, match="as many values"):
         slices.apply(np.zeros(1, np.int8), one, one, none, none, none)
@@ -266,20 +266,20 @@ def test_closed_slices_lie_within_their_parents(events):
 )
 def test_events_are_ordered_as_by_the_twin(columns):
     ts, queues = columns
-    made = order.in_order(np.array(ts, np.int64), np.array(queues, np.int32), 5)
+    made = kernel.in_order(np.array(ts, np.int64), np.array(queues, np.int32), 5)
     assert made.tolist() == in_order(ts, queues)
 
 
 def test_of_equal_times_the_lower_queue_is_first_unless_another_is_at_it():
     # 4 of queue 1 is emitted with 3, before the 4 of queue 0.
-    made = order.in_order(np.array([4, 3, 4], np.int64), np.array([0, 1, 1], np.int32), 2)
+    made = kernel.in_order(np.array([4, 3, 4], np.int64), np.array([0, 1, 1], np.int32), 2)
     assert made.tolist() == [1, 2, 0]
-    made = order.in_order(np.array([4, 4], np.int64), np.array([1, 0], np.int32), 2)
+    made = kernel.in_order(np.array([4, 4], np.int64), np.array([1, 0], np.int32), 2)
     assert made.tolist() == [1, 0]
 
 
 def test_queues_that_are_none_are_refused():
     with pytest.raises(IndexError, match="numbered from 0"):
-        order.in_order(np.zeros(1, np.int64), np.ones(1, np.int32), 1)
+        kernel.in_order(np.zeros(1, np.int64), np.ones(1, np.int32), 1)
     with pytest.raises(IndexError, match="has a queue"):
-        order.in_order(np.zeros(2, np.int64), np.ones(1, np.int32), 1)
+        kernel.in_order(np.zeros(2, np.int64), np.ones(1, np.int32), 1)

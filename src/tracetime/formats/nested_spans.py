@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.slices.lanes import in_lanes
+from tracetime._kernels.slices import in_lanes
 from tracetime.arrays import known_of
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.error_bars import ErrorBars

@@ -21,7 +21,7 @@ from tracetime.slice_ends import SliceEnds
 from tracetime.slices_table import OPEN, SLICES_SCHEMA, Args, Owners, Strings, slice_batches
 
 if TYPE_CHECKING:
-    from tracetime._kernels.slices.tables import SliceTables
+    from tracetime._kernels.slices import SliceTables
     from tracetime.clocks.ids import ClockId
     from tracetime.graph.tube.bars import Bars
     from tracetime.trace import Trace

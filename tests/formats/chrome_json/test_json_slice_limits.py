@@ -127,7 +127,7 @@ def test_entries_of_others_are_refused():
     import numpy as np
 
     from tracetime._kernels.chrome_json.slice_replay import replay
-    from tracetime._kernels.slices.tables import SliceTables
+    from tracetime._kernels.slices import SliceTables
 
     log = logged(document(event("i", 1)))
     tables = SliceTables(log.strings, 1, 10)

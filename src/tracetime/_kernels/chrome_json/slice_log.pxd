@@ -4,7 +4,7 @@ from tracetime._kernels.chrome_json.event cimport JsonEvent, Value
 from tracetime._kernels.chrome_json.observer cimport EventObserver
 from tracetime._kernels.common.text cimport Bytes
 from tracetime._kernels.common.wire cimport Span
-from tracetime._kernels.slices.strings cimport Strings
+from tracetime._kernels.slices cimport Strings
 
 cdef enum:
     # Where trace_processor keeps the first string of a file. A pid or tid that is a text has the

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.chrome_json.observer import EventObserver
-from tracetime._kernels.slices.strings import Strings
+from tracetime._kernels.slices import Strings
 
 class JsonSliceLog(EventObserver):
     """The events and lines of a file that make slices, or name threads and processes.

@@ -24,9 +24,8 @@ from tracetime._kernels.chrome_json.unescape cimport text_of
 from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, grow
 from tracetime._kernels.common.text cimport Bytes, hash_bytes, is_utf8, put_bytes, put_text
 from tracetime._kernels.common.wire cimport Span, nothing
-from tracetime._kernels.slices.args cimport joined_args
-from tracetime._kernels.slices.order import in_order
-from tracetime._kernels.slices.strings cimport NO_NAME, Strings
+from tracetime._kernels.slices cimport NO_NAME, Strings, joined_args
+from tracetime._kernels.slices import in_order
 
 cdef enum:
     LONGEST_ARGS = 1 << 20      # of one event; longer ones are left out

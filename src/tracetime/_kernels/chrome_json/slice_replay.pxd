@@ -1,10 +1,7 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from tracetime._kernels.chrome_json.slice_log cimport Entry, JsonSliceLog
-from tracetime._kernels.slices.flows cimport Flows
-from tracetime._kernels.slices.memos cimport Memos
-from tracetime._kernels.slices.spills cimport Spills
-from tracetime._kernels.slices.tables cimport SliceTables
+from tracetime._kernels.slices cimport Flows, Memos, SliceTables, Spills
 
 
 cdef class Replay:

@@ -2,8 +2,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.chrome_json.slice_log import JsonSliceLog
-from tracetime._kernels.slices.flows import Flows
-from tracetime._kernels.slices.tables import SliceTables
+from tracetime._kernels.slices import Flows, SliceTables
 
 def replay(
     log: JsonSliceLog,

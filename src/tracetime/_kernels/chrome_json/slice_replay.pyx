@@ -20,15 +20,10 @@ from tracetime._kernels.common.arrays cimport copied
 from tracetime._kernels.common.hash_table cimport mix
 from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.common.wire cimport Span
-from tracetime._kernels.slices.marks cimport Mark, Writer, make_slice, read_mark
-from tracetime._kernels.slices.flows cimport Flows
-from tracetime._kernels.slices.memos cimport UNSET, Memos
-from tracetime._kernels.slices.processes cimport PROCESS_BY_SYSTEM
-from tracetime._kernels.slices.spills cimport Spills
-from tracetime._kernels.slices.stacks cimport CROSSES, OPEN
-from tracetime._kernels.slices.strings cimport NO_NAME
-from tracetime._kernels.slices.tables cimport SliceTables
-from tracetime._kernels.slices.tracks cimport TRACK_ASYNC, TRACK_ASYNC_OF_PROCESS, TrackKey
+from tracetime._kernels.slices cimport (
+    CROSSES, NO_NAME, OPEN, PROCESS_BY_SYSTEM, TRACK_ASYNC, TRACK_ASYNC_OF_PROCESS, UNSET, Flows,
+    Mark, Memos, SliceTables, Spills, TrackKey, Writer, make_slice, read_mark,
+)
 
 cdef enum:
     NONE = -1

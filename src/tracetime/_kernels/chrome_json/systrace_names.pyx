@@ -11,9 +11,7 @@ from tracetime._kernels.chrome_json.slice_log cimport (
     HAS_PID, LINE_SCHED_SWITCH, LINE_SCHED_WAKING, Entry,
 )
 from tracetime._kernels.common.wire cimport Span, is_set, nothing
-from tracetime._kernels.slices.processes cimport THREAD_BY_FTRACE
-from tracetime._kernels.slices.strings cimport NO_NAME
-from tracetime._kernels.slices.tables cimport SliceTables
+from tracetime._kernels.slices cimport NO_NAME, THREAD_BY_FTRACE, SliceTables
 
 cdef enum:
     MACHINE = 0

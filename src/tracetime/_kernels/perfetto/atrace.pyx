@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, uint32_t
 
 from tracetime._kernels.common.wire cimport Span
 from tracetime._kernels.perfetto.slice_log cimport Entry, SliceLog
-from tracetime._kernels.slices.marks cimport Mark, Writer, make_slice, read_mark
+from tracetime._kernels.slices cimport Mark, Writer, make_slice, read_mark
 
 
 cdef int replay_print(SliceLog log, int32_t number, Span text) except -1 nogil:

@@ -10,8 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from tracetime._kernels.common.wire cimport Span, load_number
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.slice_log cimport *
-from tracetime._kernels.slices.stacks cimport OPEN
-from tracetime._kernels.slices.strings cimport NO_NAME
+from tracetime._kernels.slices cimport NO_NAME, OPEN
 
 cdef enum:
     ONE_WAY = 1                 # of the flags of a transaction

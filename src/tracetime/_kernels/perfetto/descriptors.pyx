@@ -14,8 +14,10 @@ from tracetime._kernels.common.wire cimport (
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.slice_log cimport SliceLog
 from tracetime._kernels.perfetto.track_tree cimport synthetic_tid
-from tracetime._kernels.slices.processes cimport *
-from tracetime._kernels.slices.strings cimport NO_NAME
+from tracetime._kernels.slices cimport (
+    NO_NAME, PROCESS_BY_DESCRIPTOR, PROCESS_BY_RENDERER_TYPE, PROCESS_BY_SYSTEM, PROCESS_BY_TYPE,
+    THREAD_BY_DESCRIPTOR, THREAD_BY_SYSTEM, THREAD_BY_TYPE,
+)
 
 cdef enum:
     RENDERER = 2                    # ChromeProcessDescriptor.ProcessType, ProcessDescriptor's

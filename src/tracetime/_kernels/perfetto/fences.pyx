@@ -12,9 +12,7 @@ from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.common.wire cimport Span, load_bytes, load_number
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.slice_log cimport *
-from tracetime._kernels.slices.stacks cimport OPEN
-from tracetime._kernels.slices.strings cimport NO_NAME
-from tracetime._kernels.slices.tracks cimport TRACK_FENCES, TrackKey
+from tracetime._kernels.slices cimport NO_NAME, OPEN, TRACK_FENCES, TrackKey
 
 cdef enum:
     NONE = -1

@@ -12,10 +12,8 @@ from tracetime._kernels.common.wire cimport (
     BYTES, Field, Span, load_number, next_field, span_of,
 )
 from tracetime._kernels.perfetto.slice_log cimport *
-from tracetime._kernels.slices.stacks cimport OPEN
-from tracetime._kernels.slices.strings cimport NO_NAME
-from tracetime._kernels.slices.tracks cimport (
-    TRACK_FRAMES_ACTUAL, TRACK_FRAMES_EXPECTED, TrackKey,
+from tracetime._kernels.slices cimport (
+    NO_NAME, OPEN, TRACK_FRAMES_ACTUAL, TRACK_FRAMES_EXPECTED, TrackKey,
 )
 
 cdef enum:

@@ -25,7 +25,7 @@ from tracetime._kernels.perfetto.interning cimport (
 from tracetime._kernels.perfetto.observer cimport ImportedPacket
 from tracetime._kernels.perfetto.rows cimport KIND_PACKET, KIND_TRACK_EVENT_LEGACY, Rows
 from tracetime._kernels.perfetto.slice_log cimport *
-from tracetime._kernels.slices.strings cimport NO_NAME
+from tracetime._kernels.slices cimport NO_NAME
 
 cdef enum:
     MOST_EXTRA_COUNTERS = 8         # kMaxNumExtraCounters

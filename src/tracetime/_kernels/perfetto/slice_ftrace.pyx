@@ -12,7 +12,7 @@ from tracetime._kernels.perfetto.binder cimport replay_received, replay_transact
 from tracetime._kernels.perfetto.fences cimport replay_fence
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.slice_log cimport *
-from tracetime._kernels.slices.processes cimport PROCESS_BY_SYSTEM, THREAD_BY_FTRACE
+from tracetime._kernels.slices cimport PROCESS_BY_SYSTEM, THREAD_BY_FTRACE
 
 cdef enum:
     NONE = -1

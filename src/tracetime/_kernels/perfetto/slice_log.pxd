@@ -6,12 +6,7 @@ from tracetime._kernels.common.wire cimport Span
 from tracetime._kernels.perfetto.directory cimport Text
 from tracetime._kernels.perfetto.interning cimport InternedData
 from tracetime._kernels.perfetto.track_tree cimport TrackTree
-from tracetime._kernels.slices.memos cimport UNSET, Memos
-from tracetime._kernels.slices.processes cimport Processes
-from tracetime._kernels.slices.stacks cimport Slices
-from tracetime._kernels.slices.strings cimport Strings
-from tracetime._kernels.slices.tables cimport SliceTables
-from tracetime._kernels.slices.tracks cimport Tracks
+from tracetime._kernels.slices cimport UNSET, Memos, Processes, SliceTables, Slices, Strings, Tracks
 
 # The kind of an entry; the comment says what its `payload` holds.
 cdef enum EntryKind:

@@ -4,11 +4,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.slices.processes import Processes
-from tracetime._kernels.slices.stacks import Slices
-from tracetime._kernels.slices.strings import Strings
-from tracetime._kernels.slices.tables import SliceTables
-from tracetime._kernels.slices.tracks import Tracks
+from tracetime._kernels.slices import Processes, Slices, SliceTables, Strings, Tracks
 
 class SliceLog:
     """The entries of a trace, and the tables that they become.

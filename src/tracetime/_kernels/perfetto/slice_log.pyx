@@ -16,10 +16,7 @@ from tracetime._kernels.common.wire cimport Span, nothing
 from tracetime._kernels.perfetto.directory cimport Text
 from tracetime._kernels.perfetto.interning cimport InternedData
 from tracetime._kernels.perfetto.track_tree cimport TrackTree
-from tracetime._kernels.slices.args cimport joined_args
-from tracetime._kernels.slices.memos cimport Memos
-from tracetime._kernels.slices.strings cimport NO_NAME, Strings
-from tracetime._kernels.slices.tables cimport SliceTables
+from tracetime._kernels.slices cimport NO_NAME, Memos, SliceTables, Strings, joined_args
 
 cdef enum:
     NONE = -1

@@ -18,12 +18,10 @@ from tracetime._kernels.perfetto.frames cimport replay_frame
 from tracetime._kernels.perfetto.slice_ftrace cimport replay_ftrace
 from tracetime._kernels.perfetto.slice_log cimport *
 from tracetime._kernels.perfetto.track_tree cimport SCOPE_PROCESS, SCOPE_THREAD, synthetic_tid
-from tracetime._kernels.slices.processes cimport (
-    PROCESS_BY_DESCRIPTOR, THREAD_BY_TYPE,
+from tracetime._kernels.slices cimport (
+    NO_NAME, OPEN, PROCESS_BY_DESCRIPTOR, THREAD_BY_TYPE, TRACK_ASYNC, TRACK_ASYNC_OF_PROCESS,
+    TrackKey,
 )
-from tracetime._kernels.slices.stacks cimport OPEN
-from tracetime._kernels.slices.strings cimport NO_NAME
-from tracetime._kernels.slices.tracks cimport TRACK_ASYNC, TRACK_ASYNC_OF_PROCESS, TrackKey
 
 cdef enum:
     NONE = -1

@@ -2,9 +2,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from tracetime._kernels.common.hash_table cimport HashTable
 from tracetime._kernels.common.wire cimport Span
-from tracetime._kernels.slices.processes cimport Processes
-from tracetime._kernels.slices.strings cimport Strings
-from tracetime._kernels.slices.tracks cimport TrackKind, Tracks
+from tracetime._kernels.slices cimport Processes, Strings, TrackKind, Tracks
 
 cdef enum:
     MERGE_BY_NAME = 0

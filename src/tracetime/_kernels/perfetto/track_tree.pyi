@@ -1,8 +1,6 @@
 from typing import Self
 
-from tracetime._kernels.slices.processes import Processes
-from tracetime._kernels.slices.strings import Strings
-from tracetime._kernels.slices.tracks import Tracks
+from tracetime._kernels.slices import Processes, Strings, Tracks
 
 class TrackTree:
     """The tracks of a trace by machine and uuid.

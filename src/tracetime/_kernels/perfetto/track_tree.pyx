@@ -18,11 +18,10 @@ from tracetime._kernels.common.wire cimport (
     BYTES, Field, Span, is_number, is_set, load_bytes, load_number, next_field, nothing, span_of,
 )
 from tracetime._kernels.perfetto.fields cimport *
-from tracetime._kernels.slices.processes cimport Processes
-from tracetime._kernels.slices.strings cimport NO_NAME, Strings
-from tracetime._kernels.slices.tracks cimport (
-    TRACK_COUNTER, TRACK_GLOBAL, TRACK_MERGED, TRACK_MERGED_OF_PROCESS, TRACK_MERGED_OF_THREAD,
-    TRACK_OF_PROCESS, TRACK_OF_THREAD, TRACK_SEPARATE, TRACK_STATE, TrackKey, TrackKind, Tracks,
+from tracetime._kernels.slices cimport (
+    NO_NAME, TRACK_COUNTER, TRACK_GLOBAL, TRACK_MERGED, TRACK_MERGED_OF_PROCESS,
+    TRACK_MERGED_OF_THREAD, TRACK_OF_PROCESS, TRACK_OF_THREAD, TRACK_SEPARATE, TRACK_STATE,
+    Processes, Strings, TrackKey, TrackKind, Tracks,
 )
 
 cdef enum:

@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from tracetime._kernels.chrome_json.slice_log import JsonSliceLog
 from tracetime._kernels.chrome_json.slice_replay import replay
-from tracetime._kernels.slices.flows import Flows
-from tracetime._kernels.slices.tables import SliceTables
+from tracetime._kernels.slices import Flows, SliceTables
 from tracetime.arrays import arrow_of
 from tracetime.errors import AS_IS, RESOLVED
 from tracetime.events_table import CUT_OFF, EARLY, Columns

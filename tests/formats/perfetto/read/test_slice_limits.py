@@ -10,7 +10,7 @@ from naming import interned, thread
 from reading import opened
 from slicing import START, begin, end, instant
 
-from tracetime._kernels.slices.order import in_order
+from tracetime._kernels.slices import in_order
 from tracetime.formats.perfetto.read import slices as module
 from tracetime.formats.replayed_slices import ReplayedSlices
 

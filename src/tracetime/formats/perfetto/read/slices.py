@@ -14,7 +14,7 @@ import pyarrow as pa
 from tracetime._kernels.perfetto.slice_log import SliceLog
 from tracetime._kernels.perfetto.slice_reader import SliceReader
 from tracetime._kernels.perfetto.slice_replay import replay
-from tracetime._kernels.slices.order import in_order
+from tracetime._kernels.slices import in_order
 from tracetime.errors import AS_IS
 from tracetime.events_table import Columns
 from tracetime.formats.perfetto.chrome_names import PROCESS_NAMES, THREAD_NAMES

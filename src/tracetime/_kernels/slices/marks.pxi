@@ -1,23 +1,9 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""atrace: slices that programs write as lines of text to the kernel's trace.
-
-Follows Perfetto's src/trace_processor/importers/systrace/systrace_parser.cc. A line is
-"PHASE|TGID|NAME", or with a cookie, a track or a value behind or between them.
-"""
-
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.string cimport memcmp, memset
-
-from tracetime._kernels.common.wire cimport Span, nothing
-from tracetime._kernels.slices.stacks cimport OPEN
-from tracetime._kernels.slices.strings cimport NO_NAME
-from tracetime._kernels.slices.tables cimport SliceTables
-from tracetime._kernels.slices.tracks cimport (
-    TRACK_ATRACE_ASYNC, TRACK_ATRACE_NAMED, TRACK_BY_NAME, TRACK_KILLED, TrackKey,
-)
+# atrace: slices that programs write as lines of text to the kernel's trace.
+#
+# Follows Perfetto's src/trace_processor/importers/systrace/systrace_parser.cc. A line is
+# "PHASE|TGID|NAME", or with a cookie, a track or a value behind or between them.
 
 cdef enum:
-    NONE = -1
     MOST_DIGITS = 18            # of a number that surely fits
 
 

@@ -1,15 +1,4 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The arguments of slices: those of the entries that they begin and end with, as one object."""
-
-import numpy as np
-
-from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport free
-
-from tracetime._kernels.common.arrays cimport copied
-from tracetime._kernels.common.text cimport Bytes, put_bytes
-from tracetime._kernels.common.wire cimport Span
-
+# The arguments of slices: those of the entries that they begin and end with, as one object.
 
 cdef joined_args(
     object log, ArgsAt args_at, int64_t entries,

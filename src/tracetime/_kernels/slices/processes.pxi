@@ -1,17 +1,7 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Threads and processes over time: a tid or pid that was reused means another one.
-
-Follows Perfetto's src/trace_processor/importers/common/process_tracker.cc: events come in order of
-time, which decides what a tid or pid refers to.
-"""
-
-import numpy as np
-
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free
-
-from tracetime._kernels.common.hash_table cimport add_index, free_table, mix, next_match
-from tracetime._kernels.common.memory cimport grow
+# Threads and processes over time: a tid or pid that was reused means another one.
+#
+# Follows Perfetto's src/trace_processor/importers/common/process_tracker.cc: events come in order of
+# time, which decides what a tid or pid refers to.
 
 cdef enum:
     NOBODY = -1

@@ -1,17 +1,6 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Tracks by key, and sets of lanes: tracks that are shared by events which may overlap.
-
-Follows Perfetto's src/trace_processor/importers/common/track_compressor.cc.
-"""
-
-import numpy as np
-
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport free
-from libc.string cimport memcmp, memset
-
-from tracetime._kernels.common.hash_table cimport add_index, free_table, mix, next_match
-from tracetime._kernels.common.memory cimport grow
+# Tracks by key, and sets of lanes: tracks that are shared by events which may overlap.
+#
+# Follows Perfetto's src/trace_processor/importers/common/track_compressor.cc.
 
 cdef enum:
     NO_TRACK = -1

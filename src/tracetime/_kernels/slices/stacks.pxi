@@ -1,17 +1,7 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Nesting: turns begins, ends and complete events, in order of time, into slices.
-
-Follows Perfetto's src/trace_processor/importers/common/slice_tracker.cc. Numbers of tracks, names
-and events are the caller's.
-"""
-
-import numpy as np
-
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
-from libc.stdlib cimport free
-from libc.string cimport memset
-
-from tracetime._kernels.common.memory cimport grow, saturating_add, saturating_sub
+# Nesting: turns begins, ends and complete events, in order of time, into slices.
+#
+# Follows Perfetto's src/trace_processor/importers/common/slice_tracker.cc. Numbers of tracks, names
+# and events are the caller's.
 
 # The operations of `apply`.
 cdef enum Operation:

@@ -1,20 +1,9 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Where a complete slice goes that crosses others on the track of its thread.
-
-Follows LegacyOverlappingScopedInternal of Perfetto's
-src/trace_processor/importers/common/track_compressor.cc.
-"""
-
-from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free
-from libc.string cimport memset
-
-from tracetime._kernels.common.memory cimport grow, saturating_add
-from tracetime._kernels.slices.strings cimport NO_NAME
-from tracetime._kernels.slices.tracks cimport TRACK_SPILLED, TrackKey, Tracks
+# Where a complete slice goes that crosses others on the track of its thread.
+#
+# Follows LegacyOverlappingScopedInternal of Perfetto's
+# src/trace_processor/importers/common/track_compressor.cc.
 
 cdef enum:
-    NONE = -1
     # Tracks of one thread that are searched: real traces have few, hostile ones could have millions.
     MOST_OF_A_THREAD = 1024
 

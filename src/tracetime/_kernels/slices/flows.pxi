@@ -1,21 +1,9 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Flows: turns the places where they begin, go on and end into arrows between slices.
-
-Follows Perfetto's src/trace_processor/importers/common/flow_tracker.cc. Events come in order of
-time, as those of slices do.
-"""
-
-import numpy as np
-
-from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdlib cimport free
-
-from tracetime._kernels.common.memory cimport grow
-from tracetime._kernels.slices.memos cimport UNSET, Memos
-from tracetime._kernels.slices.stacks cimport Slices
+# Flows: turns the places where they begin, go on and end into arrows between slices.
+#
+# Follows Perfetto's src/trace_processor/importers/common/flow_tracker.cc. Events come in order of
+# time, as those of slices do.
 
 cdef enum:
-    NONE = -1
     FIRST_SLICE = 0
 
 

@@ -1,12 +1,6 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Lanes: spans that may overlap share out tracks, so that those of one track nest."""
-
-import numpy as np
-
-from libc.stdint cimport int32_t, int64_t
+# Lanes: spans that may overlap share out tracks, so that those of one track nest.
 
 cdef enum:
-    NONE = -1
     MOST_LANES = 64             # of a group that are looked at for room
 
 

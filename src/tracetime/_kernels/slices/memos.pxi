@@ -1,12 +1,4 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What an id refers to: a number for each kind of id, owner and id."""
-
-from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdlib cimport free
-
-from tracetime._kernels.common.hash_table cimport add_index, free_table, mix, next_match
-from tracetime._kernels.common.memory cimport grow
-
+# What an id refers to: a number for each kind of id, owner and id.
 
 cdef class Memos:
     """Numbers kept for ids. seed: of the hashes of these."""

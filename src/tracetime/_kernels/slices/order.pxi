@@ -1,13 +1,6 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The order in which Perfetto's sorter emits events: by time, then by queue.
-
-Follows src/trace_processor/sorter/trace_sorter.cc (SortAndExtractEventsUntilAllocId).
-"""
-
-import numpy as np
-
-from libc.stdint cimport int32_t, int64_t
-
+# The order in which Perfetto's sorter emits events: by time, then by queue.
+#
+# Follows src/trace_processor/sorter/trace_sorter.cc (SortAndExtractEventsUntilAllocId).
 
 # long: a sort of each queue, then a merge of all
 def in_order(const int64_t[::1] ts, const int32_t[::1] queues, int64_t n_queues):

@@ -1,18 +1,4 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The distinct strings of a table by number: names compare as numbers."""
-
-import numpy as np
-
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport free
-from libc.string cimport memcmp, strlen
-
-from tracetime._kernels.common.arrays cimport copied
-from tracetime._kernels.common.hash_table cimport add_index, bytes_of, free_table, next_match
-from tracetime._kernels.common.memory cimport grow
-from tracetime._kernels.common.text cimport hash_bytes, is_utf8, put_bytes, put_text
-from tracetime._kernels.common.wire cimport Span
-
+# The distinct strings of a table by number: names compare as numbers.
 
 cdef class Strings:
     """Strings by number, in order of appearance.

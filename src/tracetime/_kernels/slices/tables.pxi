@@ -1,19 +1,4 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What the events of slices become: slices, and the tracks, threads and processes that they are on."""
-
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.string cimport memset
-
-from tracetime._kernels.slices.processes cimport Processes
-from tracetime._kernels.slices.stacks cimport Slices
-from tracetime._kernels.slices.strings cimport NO_NAME, Strings
-from tracetime._kernels.slices.tracks cimport (
-    TRACK_GLOBAL_INSTANTS, TRACK_OF_THREAD, TRACK_PROCESS_INSTANTS, TrackKey, Tracks,
-)
-
-cdef enum:
-    NONE = -1
-
+# What the events of slices become: slices, and the tracks, threads and processes that they are on.
 
 cdef class SliceTables:
     """What the events of slices become.

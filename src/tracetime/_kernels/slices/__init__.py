@@ -1,1 +1,0 @@
-"""Kernels for slices of any format: names, threads and processes, tracks, nesting."""

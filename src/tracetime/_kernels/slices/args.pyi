@@ -1,1 +1,0 @@
-# Nothing for Python: kernels that log slices use it.
