@@ -266,7 +266,7 @@ def _surest(orders: _Orders, wander: float, curve: Floats) -> _Fit | None:
 
 
 def _doubted(fit: _Fit, wander: float) -> _Fit | None:
-    """The fit with the rates that its pings do not exclude, in three more rows, if they are known."""
+    """The fit, with the rates that its pings do not exclude in three more rows, if known."""
     rates = rates_left(fit.pings, wander)
     if rates is None:
         return None
