@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -91,10 +92,19 @@ def test_a_module_has_at_most_3000_lines(module):
     assert sum(len(file.read_text().splitlines()) for file in files) <= 3_000
 
 
+SOURCES = [path for kind in ("pyx", "pxd", "pxi") for path in KERNELS.rglob(f"*.{kind}")]
+
+
 def test_make_builds_again_when_a_source_of_a_kernel_changes():
     command = ["make", "--eval", "kernels: ; @echo $(KERNELS)", "kernels"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    sources = {path for kind in ("pyx", "pxd", "pxi") for path in KERNELS.rglob(f"*.{kind}")}
-    assert {ROOT / name for name in listed.split()} >= {
-        path for path in sources if path.stem != "__init__"
-    }
+    sources = {path for path in SOURCES if path.stem != "__init__"}
+    assert {ROOT / name for name in listed.split()} >= sources
+
+
+def test_sources_of_kernels_are_in_the_sdist_and_not_in_the_wheel():
+    kinds = {f"*{path.suffix}" for path in SOURCES}
+    (line,) = re.findall(r"^recursive-include src (.+)$", (ROOT / "MANIFEST.in").read_text(), re.M)
+    assert kinds <= set(line.split())
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert kinds <= set(settings["exclude-package-data"]["*"])
