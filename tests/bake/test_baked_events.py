@@ -6,6 +6,8 @@ import importlib
 import io
 import json
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +16,8 @@ import pytest
 from baked_events import bake_file, packets_of, slices_of
 from baked_traces import placed_by_twin, rows_by
 from corpus import DATA, NO_DATA
+from hypothesis import given
+from hypothesis import strategies as st
 from json_slicing import document, event
 from places import ROOT
 from reading import opened
@@ -115,6 +119,38 @@ class TestSlices:
             ("span 1", begin, 9, 0),
             ("span 2", begin, 5, 1),
         ]
+
+    @pytest.mark.parametrize("policy", ["floor", "tube"])
+    @pytest.mark.parametrize("above", [1, 2])
+    def test_a_child_that_is_over_before_its_parent_keeps_its_times(self, bake, above, policy):
+        begin = 1_700_000_000 * 10**9
+        spans = [
+            span(1, begin + 5000, begin + 9000),
+            span(2, begin, begin + 2000, parent=1),
+            span(3, begin + 3000, begin + 3500, parent=above),
+        ]
+        made = bake(otlp(resource_spans(spans, service_name="s", host_id="a")), policy)
+        assert [one[:4] for one in made.slices] == [
+            ("span 1", begin + 5000, 4000, 0),
+            ("span 2", begin, 2000, 0),
+            ("span 3", begin + 3000, 500, 0),
+        ]
+
+    @given(
+        st.lists(st.tuples(st.integers(0, 20), st.integers(0, 9), st.integers(0, 9)), max_size=9),
+        st.sampled_from(["floor", "tube"]),
+    )
+    def test_spans_keep_their_times_whatever_their_parents(self, spans, policy):
+        begin = 1_700_000_000 * 10**9
+        made = [
+            span(k, begin + at, begin + at + dur, parent=parent)
+            for k, (at, dur, parent) in enumerate(spans, 1)
+        ]
+        data = otlp(resource_spans(made, service_name="s", host_id="a"))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "trace")
+            path.write_bytes(data)
+            assert bake_file(path, Path(folder, "out"), policy).slices == slices_of(path, policy)
 
     @pytest.mark.parametrize("other", ["", "b"])
     def test_a_name_that_is_empty_is_one_whatever_others_are_called(self, bake, other):

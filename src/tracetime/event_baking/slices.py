@@ -23,7 +23,7 @@ from tracetime.slices_table import NO_NUMBER, OPEN
 _UNNAMED: Final = "slices"
 _NONE: Final = -1
 _OWNER: Final = ["pid", "process_name", "tid", "thread_name", "track_name"]
-_NESTED: Final = ("ts", "dur", "depth", "parent", "track")
+_NESTED: Final = ("depth", "parent", "track")
 
 
 class SliceTracks:
@@ -87,22 +87,36 @@ def _plain(column: pa.Array, rows: Rows) -> list[Any]:
     return list(some.to_pylist())
 
 
+def _outer(slices: pa.Table) -> tuple[Rows, npt.NDArray[np.int32]]:
+    """The slice of its track that each lies in, -1 for none, and depths.
+
+    A parent need not hold it: that may be on another track, or over before it begins.
+    """
+    (depth, _), (parent, known), (track, _) = (
+        known_of(slices[name].combine_chunks()) for name in _NESTED
+    )
+    parent = np.where(known, parent, _NONE)
+    holds = known & (track[parent] == track) & (depth[parent] < depth)
+    return np.where(holds, parent, _NONE), depth
+
+
 def parents_first(slices: pa.Table) -> pa.Table:
     """Slices in an order in which each comes after the one that it lies in.
 
     Of spans that begin at one time, and by the tube of any, the table may have them otherwise.
     """
-    columns = {name: known_of(slices[name].combine_chunks()) for name in _NESTED}
-    (ts, _), (dur, _), (depth, _), (parent, known), (track, _) = columns.values()
-    inside = np.flatnonzero(known)
-    inside = inside[track[parent[inside]] == track[inside]]
-    if (parent[inside] < inside).all():
+    outer, depth = _outer(slices)
+    inside = np.flatnonzero(outer != _NONE)
+    if (outer[inside] < inside).all():
         return slices
+    (ts, _), (dur, _), (parent, known) = (
+        known_of(slices[name].combine_chunks()) for name in ("ts", "dur", "parent")
+    )
     begins, ends = ts.copy(), np.where(dur == OPEN, INT64_MAX, ts + np.maximum(dur, 0))
     inside = inside[np.argsort(depth[inside], kind="stable")]
     for those in np.split(inside, np.flatnonzero(np.diff(depth[inside])) + 1):
-        begins[those] = np.maximum(begins[those], begins[parent[those]])
-        ends[those] = np.minimum(ends[those], ends[parent[those]])
+        begins[those] = np.maximum(begins[those], begins[outer[those]])
+        ends[those] = np.minimum(ends[those], ends[outer[those]])
     rows = np.arange(len(ts))
     order = np.lexsort((rows, depth, ~ends, begins))
     place = np.empty(len(order), np.int64)
@@ -115,15 +129,13 @@ def parents_first(slices: pa.Table) -> pa.Table:
 
 def _open_inside(slices: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
     """Durations, and which slices end although one lies in them that does not."""
-    columns = {name: known_of(slices[name].combine_chunks()) for name in _NESTED}
-    (ts, _), (dur, _), _, (parent, known), (track, _) = columns.values()
-    parent = np.where(known, parent, _NONE)
-    inside = known & (track[parent] == track)
+    outer, _ = _outer(slices)
+    (ts, _), (dur, _) = (known_of(slices[name].combine_chunks()) for name in ("ts", "dur"))
     name, category = (_key(slices[one].combine_chunks()) for one in ("name", "category"))
     return open_inside(
         ts,
         np.where(dur < OPEN, 0, dur),
-        np.where(inside, parent, _NONE),
+        outer,
         name.astype(np.int32),
         category.astype(np.int32),
     )
