@@ -110,6 +110,18 @@ def test_a_process_may_stand_in_its_span(opened):
         assert orders(trace) == {(A, B): 1, (B, A): 1}
 
 
+@pytest.mark.parametrize("process", [None, "", "p9"])
+def test_a_process_in_its_span_is_its_whatever_span_has_none_before_it(opened, process):
+    spans = [jaeger_span(k, BEGIN_US + k, 1, process=process) for k in (1, 2, 3)]
+    spans[1]["process"] = HOSTS["p1"]
+    owners = []
+    for some in (spans, [*reversed(spans)], [spans[1], spans[0], spans[2]]):
+        with opened(jaeger((some, {}))) as trace:
+            rows = trace.read_all(names=True).to_pylist()
+            owners.append({row["name"]: row["process_name"] for row in rows})
+    assert owners == [{"span 1": None, "span 2": "shop", "span 3": None}] * 3
+
+
 def test_times_beyond_ns_are_refused(opened):
     for begin, duration in ((1 << 62, 0), (BEGIN_US, 1 << 62), (-1, 0), (BEGIN_US, -(1 << 60))):
         with opened(jaeger(([jaeger_span(1, begin, duration)], HOSTS))) as trace:

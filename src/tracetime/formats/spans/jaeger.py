@@ -156,8 +156,7 @@ class _Numbers(dict[str, int]):
         self._resources = resources
 
     def __missing__(self, key: str) -> int:
-        number = self[key] = self._resources.number_of(b"{}", _attributes_of)
-        return number
+        return self._resources.number_of(b"{}", _attributes_of)
 
     def of_its_own(self, key: str, process: _Process) -> int:
         """That of a span which has a process, unless the id is of one, too."""
