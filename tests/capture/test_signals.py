@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import signal
 import subprocess
 import sys
@@ -224,6 +226,45 @@ def test_what_a_handler_flushes_is_in_the_file_when_that_returns(tmp_path, place
         rec.instant("usual")
         assert lines_of(rec.flush, place, handler) >= place
     assert names_of(path.read_bytes()) == {"usual": 1, "signal": 1}
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_handlers_flush_that_finds_no_room_leaves_what_the_flush_has_written(
+    tmp_path, monkeypatch, large
+):
+    """The signal came while bytes were written, which the flush has not counted yet."""
+    path = tmp_path / "out.pftrace"
+    write, room = os.pwrite, [10**9]
+
+    def handler():
+        room[0] = path.stat().st_size + 1000
+        for _ in range(2000 if large else 50):
+            rec.instant("late")
+        with pytest.raises(tt.UsageError, match="No space left"):
+            rec.flush()
+        names = names_of(path.read_bytes())
+        assert names["early"] == 100 and 0 < names["late"] < 50
+
+    def into_what_is_left(number, data, at):
+        # A disk may take a part.
+        if at >= room[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        done = write(number, data[: room[0] - at], at)
+        if room[0] == 10**9 and rec is not None:
+            handler()
+        return done
+
+    rec = None
+    monkeypatch.setattr(os, "pwrite", into_what_is_left)
+    rec = tt.record(path, interval=None, sampler=Live(), flush_interval=60)
+    for _ in range(100):
+        rec.instant("early")
+    with pytest.raises(tt.UsageError, match="No space left"):
+        rec.flush()
+    room[0] = 10**12
+    rec.close()
+    assert names_of(path.read_bytes()) == {"early": 100, "late": 2000 if large else 50}
+    assert [problem.message for problem in rec.problems if "somebody" in problem.message] == []
 
 
 @pytest.mark.parametrize("place", range(1, 40))

@@ -167,15 +167,7 @@ class TraceOutput:
             self._begin()
             if self._is_overwritten():
                 return
-            begin, _, done = self._block
-            at = begin + done
-            try:
-                # Another handler that interrupts this one adds to what waits.
-                for part in list(self._waiting()):
-                    at = self._put(part, at)
-            except OSError:
-                os.ftruncate(self._file.fileno(), begin + done)
-                raise
+            self._write_all()
             if self._sync:
                 self._sync_file()
         except OSError as error:
@@ -191,12 +183,25 @@ class TraceOutput:
             self._first = self._taken[0][:_FIRST]
             self._begun = True
 
-    def _put(self, data: memoryview, at: int) -> int:
-        """Write bytes at a place; returns where they end."""
-        while data:
-            done = os.pwrite(self._file.fileno(), data[:_AT_ONCE], at)
-            data, at = data[done:], at + done
-        return at
+    def _write_all(self) -> None:
+        """Write what waits to its places; if not all can be written, whole packets of it."""
+        number = self._file.fileno()
+        before = os.fstat(number).st_size
+        begin, block, done = self._block
+        # Another handler that interrupts this one adds to what waits.
+        for one in list(self._taken):
+            if one is not block:
+                begin, done = begin + len(block), 0
+                block = one
+            try:
+                while done < len(one):
+                    done += os.pwrite(number, memoryview(one)[done : done + _AT_ONCE], begin + done)
+            except OSError:
+                end = begin + whole_packets(one, done)
+                # What the interrupted call has written stays: it does not write that again.
+                if end >= before:
+                    os.ftruncate(number, end)
+                raise
 
     def _is_overwritten(self) -> bool:
         """Whether somebody has cut the file or written to it: what comes after cannot be read."""
