@@ -374,3 +374,12 @@ def test_findings_call_clocks_by_their_names(tmp_path, tracetime):
     page = (tmp_path / "r.html").read_text()
     assert "gpu.engine was stepped once" in page
     assert "0x8a01b2c3 was stepped" not in page
+
+
+@pytest.mark.parametrize("boottime_ns", [[5 * S, 4 * S], [5 * S, 4 * S, 5 * S, 4 * S]])
+def test_a_pair_that_no_reading_is_estimated_of_has_a_page(tmp_path, boottime_ns):
+    rows = "".join(f"{k * S},{at}\n" for k, at in enumerate(boottime_ns, 1))
+    (tmp_path / "t.csv").write_text("monotonic_ns,boottime_ns\n" + rows)
+    with open_trace(tmp_path / "t.csv") as trace:
+        tracetime.report(trace, tmp_path / "report.html")
+    assert "BOOTTIME" in (tmp_path / "report.html").read_text()

@@ -2,6 +2,7 @@
 
 import os
 from random import Random
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -13,6 +14,7 @@ from samples import BOOTTIME, CLOCK_SYNC, EMPTY, MANY, MONOTONIC, SLICES, UNRESO
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot, TraceError, UsageError, open_trace
 from tracetime.doctor import diagnose
+from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.sql import tables
 from tracetime.sql.session import Session
 from tracetime.sql.streams import Faults, Stream
@@ -179,6 +181,16 @@ def test_discontinuities(ask, write):
     assert rows == [
         (str(found.src), str(found.dst), "suspend", *found.size_ns, list(found.snapshots))
     ]
+
+
+def test_a_side_of_a_size_beyond_int64_is_not_known():
+    """Readings at both ends of int64 differ by more than it holds."""
+    one, other = ClockId(MONOTONIC), ClockId(BOOTTIME)
+    found = PairDiscontinuity(one, other, "outlier", 5, 5, (-(2**63) - 5, -7), None, (3,))
+    view = SimpleNamespace(name=lambda clock, _: str(clock))
+    opened = SimpleNamespace(clocks=SimpleNamespace(discontinuities=lambda: [found]))
+    ((row,),) = (batch.to_pylist() for batch in tables._discontinuities(opened, view))
+    assert (row["size_min_ns"], row["size_max_ns"]) == (None, -7)
 
 
 def test_a_change_of_rate_has_bounds(ask):

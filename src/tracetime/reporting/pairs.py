@@ -343,7 +343,8 @@ def _numbers(curves: Curves) -> Html:
     """Return the curves at a few instants, for those who cannot see the picture."""
     tube = curves.sampled
     known = np.flatnonzero(np.isfinite(tube.estimate))
-    chosen = known[np.unique(np.linspace(0, len(known) - 1, _SAMPLES).astype(int))]
+    places = np.linspace(0, len(known) - 1, min(_SAMPLES, len(known))).astype(int)
+    chosen = known[np.unique(places)]
     rows = [
         (
             Cell(_seconds(tube.time[k]), float(tube.time[k])),

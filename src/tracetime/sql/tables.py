@@ -268,6 +268,9 @@ def _snapshot_batch(
 
 
 def _discontinuities(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
+    listed = trace.clocks.discontinuities()
+    # Of readings at both ends of int64 a size may be beyond it, and is unknown here.
+    sizes = [tuple(map(_in_int64, d.size_ns or (None, None))) for d in listed]
     found = [
         {
             "src": view.name(d.src, trace.clocks),
@@ -275,15 +278,19 @@ def _discontinuities(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
             "kind": d.kind,
             "from_ns": d.a_from,
             "to_ns": d.a_to,
-            "size_min_ns": None if d.size_ns is None else d.size_ns[0],
-            "size_max_ns": None if d.size_ns is None else d.size_ns[1],
+            "size_min_ns": least,
+            "size_max_ns": most,
             "rate_min_ppm": None if d.rate_ppm is None else d.rate_ppm[0],
             "rate_max_ppm": None if d.rate_ppm is None else d.rate_ppm[1],
             "snapshots": list(d.snapshots),
         }
-        for d in trace.clocks.discontinuities()
+        for d, (least, most) in zip(listed, sizes, strict=True)
     ]
     yield pa.RecordBatch.from_pylist(found, schema=DISCONTINUITIES)
+
+
+def _in_int64(ns: int | None) -> int | None:
+    return None if ns is None or not -(1 << 63) <= ns < 1 << 63 else ns
 
 
 def _findings(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:

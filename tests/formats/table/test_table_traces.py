@@ -301,6 +301,12 @@ def test_trace_time_is_a_clock_that_never_falls(opened):
         _ = trace.clocks
 
 
+def test_a_table_of_snapshots_without_rows_says_so(opened):
+    empty = pa.table({name: pa.array([], pa.int64()) for name in ("monotonic_ns", "boottime_ns")})
+    with opened(empty) as trace, pytest.raises(TraceError, match="has no rows"):
+        _ = trace.clocks
+
+
 @pytest.mark.parametrize(
     ("columns", "error", "said"),
     [

@@ -104,6 +104,8 @@ def _file_clocks(
     try:
         graph = ClockGraph.from_table(table, readings, domains=domains, **options)
         trace_clock = _trace_clock(graph)
+        if not table.num_rows:
+            raise TraceError("the table of snapshots has no rows: no clock was read")
         if trace_clock is None:
             raise TraceError("no clock of the snapshots counts ns and never falls: add one")
         # What trace time is cannot be said of a graph that has snapshots.
