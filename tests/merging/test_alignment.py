@@ -106,7 +106,7 @@ def test_many_shifts_at_once_fit_as_each_alone(steps, shift, noise, seen):
     fits = [alignment._fit(one, other, k) for k in shifts.tolist()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(alignment, "_AT_ONCE", seen)
-        found = [*alignment._spreads(one, other, shifts, LEAST)]
+        found = [*alignment._spreads(one, other, shifts)]
     expected = [np.inf if fit is None else fit.spread for fit in fits]
     assert np.concatenate([[], *found]).tolist() == expected
 
@@ -115,7 +115,12 @@ def test_many_shifts_at_once_fit_as_each_alone(steps, shift, noise, seen):
 def test_files_of_many_collectives_are_aligned_by_a_whole_look_at_a_few_shifts(seed, monkeypatch):
     random, ends, kinds = job(seed, n=3_000)
     looks, fit = [], alignment._fit
-    monkeypatch.setattr(alignment, "_fit", lambda *args: looks.append(args[2]) or fit(*args))
+
+    def counted(one, other, *more):
+        looks.extend([] if one is other else more)
+        return fit(one, other, *more)
+
+    monkeypatch.setattr(alignment, "_fit", counted)
     ours, theirs = np.arange(2_500), np.arange(400, 3_000)
     here, there = pairs(
         seen(random, ends, kinds, ours), seen(random, ends, kinds, theirs, -S), ours, theirs
@@ -133,16 +138,27 @@ def test_many_collectives_of_different_times_are_not_aligned(seed):
 
 
 def test_how_far_a_file_is_off_itself_is_computed_once(tmp_path, monkeypatch):
-    of_itself, spreads = [], alignment._spreads
+    of_itself, fit = [], alignment._fit
 
-    def counted(one, other, *args):
-        of_itself.extend([one] if one is other else [])
-        return spreads(one, other, *args)
+    def counted(one, other, shift, *more):
+        of_itself.extend([one] if one is other and shift == 1 else [])
+        return fit(one, other, shift, *more)
 
-    monkeypatch.setattr(alignment, "_spreads", counted)
+    monkeypatch.setattr(alignment, "_fit", counted)
     with JoinedTraces([rank.path for rank in ranks_of(tmp_path, 1, 0, ranks=6)]) as joined:
         assert len(joined.ties) == 15
     assert len(of_itself) == 6
+
+
+@given(st.integers(0, 2**32), st.integers(20, 1_500), st.integers(1, 6))
+def test_how_far_a_file_is_off_itself_is_told_by_all_of_it(seed, n, period):
+    """Also of many collectives: a part of them would by chance be less far off."""
+    random = np.random.default_rng(seed)
+    gaps = np.resize(random.integers(MS, 5 * MS, period), n) + random.integers(0, MS, n)
+    one = Meetings(np.cumsum(gaps), np.zeros(n, dtype=np.int64))
+    fits = [alignment._fit(one, one, shift, 6) for shift in range(1, n - 5)]
+    spreads = [fit.spread for fit in fits if fit is not None]
+    assert one.off_itself == min(spreads[:64], default=np.inf)
 
 
 def ranks_of(folder, seed, resets, ranks=3):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from merge_worlds import trace_of
 
 import tracetime as tt
-from tracetime.merging import boots, collectives, message_ties
+from tracetime.merging import alignment, boots, collectives, message_ties
 from tracetime.merging.joined import JoinedTraces
 
 MS, S = 10**6, 10**9
@@ -120,9 +120,9 @@ KINDS = st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=1
 
 
 def compared_with_collectives(kinds, hubs, agree=lambda one, other: True, first=0, clocks=None):
-    """The pairs of files that are compared, by the kinds of each."""
-    none = np.zeros(0, np.int64)
-    found = [collectives._Collectives(none, none, np.array(own, np.int64)) for own in kinds]
+    """The pairs of files that are compared, by the kinds of each, which it has 12 times."""
+    own = [np.repeat(np.array(numbers, np.int64), 12) for numbers in kinds]
+    found = [collectives._Collectives(one, one, one) for one in own]
     clocks = [tt.ClockId(64, n, 0) for n in clocks or range(len(kinds))]
     pairs = []
 
@@ -160,14 +160,44 @@ def test_files_with_collectives_are_tied_as_all_pairs_would(kinds, hubs):
 
 
 @given(KINDS, st.sets(st.tuples(st.integers(0, 11), st.integers(0, 11))), st.integers(1, 12))
-def test_files_that_some_hubs_do_not_tie_are_compared_with_the_others(kinds, agree, hubs):
+def test_files_are_tied_as_all_pairs_would_where_not_all_pairs_tie(kinds, agree, hubs):
     pairs = compared_with_collectives(kinds, hubs, lambda *pair: pair in agree)
-    having = [[n for n, own in enumerate(kinds) if kind in own] for kind in range(4)]
-    to_hubs = {
-        pair for numbers in having for hub in numbers[:hubs] for pair in product([hub], numbers)
-    }
-    possible = {pair for pair in agree if {pair, pair[::-1]} & to_hubs and pair[0] < pair[1]}
-    assert groups(len(kinds), agree & {*pairs}) == groups(len(kinds), possible)
+    every = with_a_kind_in_common(kinds)
+    assert len({*pairs}) == len(pairs)
+    assert {*pairs} <= {*every}
+    assert groups(len(kinds), agree & {*pairs}) == groups(len(kinds), agree & {*every})
+
+
+CHAIN = [(0, 60), *[(0, 20)] * 15, (40, 100), (80, 140)]
+ROLLING = [[(step * k, step * k + 40) for k in range(files)] for step, files in [(5, 30), (15, 20)]]
+
+
+@given(
+    st.one_of(
+        st.sampled_from([CHAIN, *ROLLING]).flatmap(st.permutations),
+        st.lists(
+            st.builds(lambda at, n: (at, at + n), st.integers(0, 400), st.integers(0, 90)),
+            min_size=17,
+            max_size=40,
+        ),
+    ),
+    st.integers(0, 16),
+)
+def test_windows_of_one_job_are_tied_as_all_pairs_would(windows, first):
+    def tie(one, other):
+        (begin, end), (its_begin, its_end) = windows[one], windows[other]
+        return min(end, its_end) - max(begin, its_begin) >= 12
+
+    pairs = compared_with_collectives([[0]] * len(windows), 16, tie, first)
+    tied = {pair for pair in pairs if tie(*pair)}
+    every = {pair for pair in combinations(range(len(windows)), 2) if tie(*pair)}
+    assert groups(len(windows), tied) == groups(len(windows), every)
+
+
+def test_files_of_too_few_collectives_are_not_compared():
+    one = np.zeros(11, np.int64)
+    found = [collectives._Collectives(one, one, one)] * 3
+    collectives._compare(found, [tt.ClockId(64, n, 0) for n in range(3)], 0, pytest.fail)
 
 
 def test_most_files_with_collectives_are_compared_with_two():
@@ -186,17 +216,17 @@ def test_the_file_of_the_timeline_and_one_with_the_most_collectives_are_hubs():
     assert {pair for pair in pairs if 25 in pair} == {(25, 30), (7, 25)}
 
 
-def job(folder, ends, set_from=None):
-    """Files of one job: of each so many collectives; the clock of the last is set from one on."""
+def job(folder, windows, set_from=None):
+    """Files of one job, each of some collectives; the clock of the last is set from one on."""
     random = np.random.default_rng(1)
-    met = np.cumsum(50_000 + random.integers(0, 3_000, max(ends)))
+    met = np.cumsum(50_000 + random.integers(0, 3_000, max(end for _, end in windows)))
     paths = []
-    for n, end in enumerate(ends):
-        begins = met[:end] - random.integers(500, 1_500, end)
-        offset = np.full(end, 1_000_000 * n)
-        if set_from is not None and n == len(ends) - 1:
+    for n, (first, end) in enumerate(windows):
+        begins = met[first:end] - random.integers(500, 1_500, end - first)
+        offset = np.full(end - first, 1_000_000 * n)
+        if set_from is not None and n == len(windows) - 1:
             offset[set_from:] += 20_000
-        leaves = met[:end] + random.integers(0, 5, end)
+        leaves = met[first:end] + random.integers(0, 5, end - first)
         times = zip((begins + offset).tolist(), (leaves - begins).tolist(), strict=True)
         events = [
             {"ph": "X", "pid": 1, "tid": 1, "name": "meet", "ts": ts, "dur": dur}
@@ -208,7 +238,7 @@ def job(folder, ends, set_from=None):
 
 
 def test_bars_to_the_timeline_are_those_that_all_pairs_give(tmp_path, monkeypatch):
-    paths = job(tmp_path, [16] * 24)
+    paths = job(tmp_path, [(0, 16)] * 24)
     reports = []
     for hubs in (16, 24):
         monkeypatch.setattr(collectives, "_MOST_HUBS", hubs)
@@ -224,11 +254,41 @@ def test_bars_to_the_timeline_are_those_that_all_pairs_give(tmp_path, monkeypatc
 
 def test_a_clock_that_is_set_after_most_files_end_is_told(tmp_path):
     """That is told by the one file of the first ones that lasts as long."""
-    paths = job(tmp_path, [30] * 9 + [80] + [30] * 10 + [80], set_from=60)
+    paths = job(tmp_path, [(0, n) for n in [30] * 9 + [80] + [30] * 10 + [80]], set_from=60)
     report = tt.merge(paths, None, together=["name=meet"])
     (step,) = report.steps
     assert (step.file, step.against) == (20, (9,))
     assert step.least_ns <= 20 * MS <= step.most_ns
+
+
+@pytest.mark.parametrize("windows", [CHAIN, *ROLLING, ROLLING[1][::-1]])
+def test_files_that_share_collectives_only_with_later_ones_are_placed(tmp_path, windows):
+    report = tt.merge(job(tmp_path, windows), None, together=["name=meet"])
+    for n, file in enumerate(report.files):
+        assert file.offset_ns is not None
+        assert abs(file.offset_ns + n * S) <= file.worst_half_width_ns
+
+
+def test_files_of_another_job_are_said_to_be_tied_to_others(tmp_path, tracetime):
+    windows = [(0, 40)] * 10 + [(50, 90)] * 10
+    paths = job(tmp_path, windows)
+    report = tt.merge(paths, None, together=["name=meet"])
+    apart = report.files[10:]
+    assert {file.why_not for file in apart} == {"its ties lead to other files"}
+    for file in apart:
+        assert file.ties
+        assert any("not clear which of one are which of the other" in o for o in file.looked_for)
+    code, out, _ = tracetime("merge", *paths, "--together", "name=meet")
+    assert code == 2
+    assert "nothing ties it to the first file: its ties lead to other files" in out
+
+
+def test_files_of_too_many_collectives_are_said_not_to_be_searched(tmp_path, monkeypatch):
+    for module in (alignment, collectives):
+        monkeypatch.setattr(module, "MOST", 79)
+    report = tt.merge(job(tmp_path, [(0, 40)] * 2), None, together=["name=meet"])
+    (why,) = (text for text in report.files[1].looked_for if "slices meet" in text)
+    assert why.endswith("which are which is searched among up to 79 of both")
 
 
 MESSAGES = st.lists(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,7 +22,9 @@ LEAST: Final = 12
 _CLEARLY: Final = 4.0
 """So many times as far off as the best alignment is the second best."""
 
-_MOST_SHIFTS: Final = 4096
+MOST: Final = 49_152
+"""So many collectives of two files are searched at most."""
+
 _MOST_DRIFT: Final = 1e-3
 _MOST_PIECES: Final = 4
 """So often is what is left on both sides of an alignment aligned again."""
@@ -67,13 +70,10 @@ class Meetings:
     @cached_property
     def off_itself(self) -> float:
         """How far off it is from itself, some steps later, at least: so is any wrong alignment."""
-        shifts = np.arange(1, len(self.ends) - _LEAST_OF_ITSELF + 1)
-        found = np.empty(0)
-        for spreads in _spreads(self, self, shifts, _LEAST_OF_ITSELF):
-            found = np.append(found, spreads[np.isfinite(spreads)])
-            if len(found) >= _MOST_OF_ITSELF:
-                break
-        return float(found[:_MOST_OF_ITSELF].min(initial=np.inf))
+        shifts = range(1, len(self.ends) - _LEAST_OF_ITSELF + 1)
+        fits = (_fit(self, self, shift, _LEAST_OF_ITSELF) for shift in shifts)
+        some = islice(filter(None, fits), _MOST_OF_ITSELF)
+        return min((fit.spread for fit in some), default=np.inf)
 
 
 class Alignment(NamedTuple):
@@ -113,10 +113,10 @@ def align(one: Meetings, other: Meetings, pieces: int = _MOST_PIECES) -> Alignme
 def _by_shift(one: Meetings, other: Meetings) -> Alignment:
     """The matches of the one shift that is clearly best."""
     n, m = len(one.ends), len(other.ends)
-    if min(n, m) < LEAST or n + m > _MOST_SHIFTS * LEAST:
+    if min(n, m) < LEAST or n + m > MOST:
         return _NOTHING
     shifts = np.arange(LEAST - n, m - LEAST + 1)
-    scores = np.concatenate([*_spreads(one, other, shifts, LEAST)])
+    scores = np.concatenate([*_spreads(one, other, shifts)])
     shifts = shifts[np.argsort(scores, kind="stable")[: np.isfinite(scores).sum()]]
     fits = [
         (fit.spread, shift, fit)
@@ -150,12 +150,12 @@ class _Fit(NamedTuple):
     rest: Floats
 
 
-def _fit(one: Meetings, other: Meetings, shift: int) -> _Fit | None:
+def _fit(one: Meetings, other: Meetings, shift: int, least: int = LEAST) -> _Fit | None:
     """None where too few kinds agree, or the ends lie on no line that clocks could give."""
     first, end = max(0, -shift), min(len(one.ends), len(other.ends) - shift)
     here, there = one.part(first, end), other.part(first + shift, end + shift)
     same = np.flatnonzero(here.kinds == there.kinds)
-    if len(same) < max(LEAST, (end - first) / 4):
+    if len(same) < max(least, (end - first) / 4):
         return None
     x = (here.ends[same] - here.ends[same[0]]).astype(np.float64)
     offsets = there.ends[same] - here.ends[same]
@@ -168,7 +168,7 @@ def _fit(one: Meetings, other: Meetings, shift: int) -> _Fit | None:
     return _Fit(float(np.median(np.abs(np.diff(rest)))), same + first, rest)
 
 
-def _spreads(one: Meetings, other: Meetings, shifts: Values, least: int) -> Iterator[Floats]:
+def _spreads(one: Meetings, other: Meetings, shifts: Values) -> Iterator[Floats]:
     """Yield the spreads of the fits of shifts, some shifts at a time; infinite where none fits.
 
     Of an overlap of more than `_SEEN` collectives they are those of some blocks, evenly over it.
@@ -185,7 +185,7 @@ def _spreads(one: Meetings, other: Meetings, shifts: Values, least: int) -> Iter
         # What is not seen is compared with itself, and left out.
         here = np.where(column < seen, here, first)
         same = (column < seen) & (one.kinds[here] == other.kinds[here + shift])
-        enough = same.sum(axis=1) >= np.maximum(least, seen[:, 0] / 4)
+        enough = same.sum(axis=1) >= np.maximum(LEAST, seen[:, 0] / 4)
         spreads = np.full(len(shift), np.inf)
         if enough.any():
             here, shift, same = here[enough], shift[enough], same[enough]

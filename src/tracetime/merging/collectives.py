@@ -18,7 +18,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import UsageError
 from tracetime.formats.chrome_json.reader import ChromeJsonTrace
 from tracetime.graph.graph import ClockGraph
-from tracetime.merging.alignment import LEAST, Alignment, Meetings, align
+from tracetime.merging.alignment import LEAST, MOST, Alignment, Meetings, align
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, of_file
 from tracetime.merging.rules import parts_of, rows_of, times_of, with_keys
@@ -161,6 +161,37 @@ def add_collectives(
     return Together(sorted(ties, key=lambda tie: (tie.one, tie.other)), found)
 
 
+class _Pairs:
+    """The pairs of files that were compared, and which files they tie, over others or at once."""
+
+    def __init__(self, clocks: Sequence[ClockId], tie: Callable[[int, int], bool]) -> None:
+        self._clocks, self._tie = clocks, tie
+        self._compared = set[tuple[int, int]]()
+        self._groups = {number: {number} for number in range(len(clocks))}
+
+    def are_tied(self, one: int, other: int) -> bool:
+        """Whether they are, also over others."""
+        return one in self._groups[other]
+
+    def compare(self, one: int, other: int) -> bool:
+        """Compare two files unless they were; whether ties of two clocks are added now."""
+        pair = min(one, other), max(one, other)
+        if pair in self._compared:
+            return False
+        self._compared.add(pair)
+        added = self._clocks[one] != self._clocks[other]
+        if added and not self._tie(*pair):
+            return False
+        if not self.are_tied(one, other):
+            group = self._groups[one] | self._groups[other]
+            self._groups.update(dict.fromkeys(group, group))
+        return added
+
+    def group(self, number: int) -> int:
+        """The least of the files that are tied to one."""
+        return min(self._groups[number])
+
+
 def _compare(
     found: Sequence[_Collectives],
     clocks: Sequence[ClockId],
@@ -175,39 +206,56 @@ def _compare(
         first: the file that is compared with all.
         tie: compares two files, the lower number first; whether they are tied.
     """
-    having = _having(found)
+    having, pairs = _having(found), _Pairs(clocks, tie)
     few = having.sum(axis=1) <= _MOST_HUBS
     hubs: list[list[int]] = [[] for _ in having]
-    groups = {number: {number} for number in range(len(found))}
-    for one in sorted(groups, key=lambda number: number != first):
+    for one in sorted(range(len(found)), key=lambda number: number != first):
         tied_to = {row: set[ClockId]() for row in np.flatnonzero(having[:, one]).tolist()}
-        compared = set[int]()
         for row, tied in tied_to.items():
             for hub in hubs[row]:
-                enough = one in groups[hub] and len(tied - {clocks[hub]}) >= _ENOUGH
-                if hub in compared or (enough and not few[row]):
-                    continue
-                compared.add(hub)
-                if clocks[hub] != clocks[one]:
-                    if not tie(*sorted((hub, one))):
-                        continue
+                enough = pairs.are_tied(one, hub) and len(tied - {clocks[hub]}) >= _ENOUGH
+                if (few[row] or not enough) and pairs.compare(one, hub):
                     for both in tied_to.keys() & np.flatnonzero(having[:, hub]).tolist():
                         tied_to[both].add(clocks[hub])
-                if one not in groups[hub]:
-                    group = groups[hub] | groups[one]
-                    groups.update(dict.fromkeys(group, group))
             if len(hubs[row]) < _MOST_HUBS:
                 hubs[row].append(one)
                 # Those that have the most span the longest time.
                 hubs[row][1:] = sorted(hubs[row][1:], key=lambda hub: -len(found[hub].kinds))
+    for one, other in _apart(found, having, pairs):
+        if not pairs.are_tied(one, other):
+            pairs.compare(one, other)
+
+
+def _apart(
+    found: Sequence[_Collectives], having: npt.NDArray[np.bool_], pairs: _Pairs
+) -> Iterator[tuple[int, int]]:
+    """Yield files that are not tied but have a kind in common: first those most alike.
+
+    These have the most kinds in common, and of such, overlap the longest by their own clocks.
+    """
+    which = np.flatnonzero(having.any(axis=0))
+    group = np.array([pairs.group(number) for number in which.tolist()])
+    if len(np.unique(group)) <= 1:
+        return
+    has = having[:, which].astype(np.float32)
+    common = has.T @ has
+    ends = np.array([found[number].ends[[0, -1]] for number in which.tolist()])
+    one, other = np.nonzero(np.triu(common) * (group != group[:, None]))
+    overlap = np.minimum(ends[one, 1], ends[other, 1]) - np.maximum(ends[one, 0], ends[other, 0])
+    order = np.lexsort([-overlap, -common[one, other]])
+    yield from zip(which[one[order]].tolist(), which[other[order]].tolist(), strict=True)
 
 
 def _having(found: Sequence[_Collectives]) -> npt.NDArray[np.bool_]:
-    """Which files have a kind, a row; kinds that the same files have are one row."""
+    """Which files have a kind, a row; kinds that the same files have are one row.
+
+    Files of too few collectives have none.
+    """
     most = max(int(side.own.max(initial=-1)) for side in found)
     bits = np.zeros((most + 1, len(found) // 8 + 1), dtype=np.uint8)
     for number, side in enumerate(found):
-        bits[side.own, number // 8] |= 1 << number % 8
+        if len(side.kinds) >= LEAST:
+            bits[side.own, number // 8] |= 1 << number % 8
     rows = np.unpackbits(np.unique(bits, axis=0), axis=1, bitorder="little")
     return rows[:, : len(found)].astype(bool)
 
@@ -219,7 +267,8 @@ def why_not_together(
     what = f"slices {printable(rule.name)}" if rule.name else "kernels of PyTorch that name one"
     counts = [found.counts[file.number] for file in (one, other)]
     here, there = (found.found[file.number] for file in (one, other))
-    shared = min(len(here.shared_with(there).starts), len(there.shared_with(here).starts))
+    shares = len(here.shared_with(there).starts), len(there.shared_with(here).starts)
+    shared = min(shares)
     said = ", ".join(
         f"{n} in {printable(file.name)}" for n, file in zip(counts, (one, other), strict=True)
     )
@@ -227,6 +276,8 @@ def why_not_together(
         return f"{what}: {said}, but only {shared} of a group and size that both have"
     if shared < LEAST:
         return f"{what}: {said}; it takes {LEAST} in each"
+    if sum(shares) > MOST:
+        return f"{what}: {said}; which are which is searched among up to {MOST:,} of both"
     return f"{what}: {said}, but it is not clear which of one are which of the other"
 
 

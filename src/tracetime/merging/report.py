@@ -268,7 +268,7 @@ def _placed(joined: JoinedTraces, number: int, jumps: Jumps) -> FileReport:
             file.name,
             home,
             ties,
-            why_not="none of what ties files was found",
+            why_not="its ties lead to other files" if ties else "none of what ties files was found",
             looked_for=looked_for(joined, number),
             advice=advice(joined.files[joined.reference.file], file),
         )
