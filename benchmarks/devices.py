@@ -1,8 +1,10 @@
-"""Clocks of devices, measured: python -m benchmarks.devices opencl|arm [--seconds 60] [-o FILE]
+"""Clocks of devices, measured: python -m benchmarks.devices KIND [--seconds 60] [-o FILE]
 
 `opencl`: the first OpenCL device. On pocl its clock is MONOTONIC_RAW, so the truth is known. `arm`:
-the counter of 64-bit Arm, cross-built and run under qemu-user. Both print JSON: benchmarks/results
-has runs of both. The exit code is 1 where a bar is missed.
+the counter of 64-bit Arm, cross-built and run under qemu-user. `gpu`: the clocks of a GPU, each
+against readings of the host around its stamps. `pytorch`: the times of PyTorch's profiler against
+the GPU's timer; it needs PyTorch and a GPU of NVIDIA. All print JSON: benchmarks/results has runs.
+The exit code is 1 where a bar is missed.
 """
 
 from __future__ import annotations
@@ -125,6 +127,117 @@ def measure_opencl(seconds: float) -> tuple[dict[str, Any], dict[str, bool]]:
     }
 
 
+def measure_gpu(seconds: float) -> tuple[dict[str, Any], dict[str, bool]]:
+    """Each clock of a GPU, for a part of the time."""
+    with tt.Sampler(["vulkan", "cuda", "opencl", "MONOTONIC_RAW"]) as sampler:
+        names = [name for name in sampler.short_names.values() if name != "MONOTONIC_RAW"]
+    found = {name: measure_stamps(name, seconds / len(names)) for name in names}
+    return found, {
+        "every bar of an event and the host's readings around it have a time in common": all(
+            one["events_outside"] == 0 for one in found.values()
+        ),
+        "all promises hold": all(all(one["promises"].values()) for one in found.values()),
+    }
+
+
+def measure_stamps(name: str, seconds: float) -> dict[str, Any]:
+    """Stamps of a device as events, each between two readings of MONOTONIC_RAW."""
+    stamps, before_ns, after_ns = [], [], []
+    end_s = time.monotonic() + seconds
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tt.Sampler([name, "MONOTONIC_RAW"]) as sampler,
+    ):
+        clock = next(one for one, short in sampler.short_names.items() if short == name)
+        device = sampler.source(clock)
+        assert isinstance(device, CalibratedDevice)
+        path = Path(folder) / "run.pftrace"
+        with tt.record(path, interval=0.5, sampler=sampler):
+            while time.monotonic() < end_s:
+                before_ns.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW))
+                stamps += device.stamp(1)
+                after_ns.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW))
+                time.sleep(0.002)
+        with tt.open_trace(path) as trace:
+            placed = trace.clocks.convert(
+                stamps, clock, "MONOTONIC_RAW", policy="tube", bounds=True
+            )
+        note, domain = sampler.notes[clock], sampler.domains[clock]
+    before, after = np.array(before_ns), np.array(after_ns)
+    (_, kept), _ = check([name])
+    return {
+        "device": note,
+        "tick_ns": domain.tick_ns,
+        "events": len(stamps),
+        "events_outside": int(((placed.latest < before) | (placed.earliest > after)).sum()),
+        "estimates_outside": int(((placed.estimate < before) | (placed.estimate > after)).sum()),
+        "event_bar_ns": spread(placed.latest - placed.earliest),
+        "host_readings_apart_ns": spread(after - before),
+        "promises": {one.promise: one.holds for one in kept.promises},
+    }
+
+
+def measure_pytorch(seconds: float) -> tuple[dict[str, Any], dict[str, bool]]:
+    """What PyTorch's profiler says of kernels that store the timer, and of ranges of the host.
+
+    A kernel that stores 4,096 readings takes long enough to be told from those of snapshots.
+    """
+    from torch import profiler  # the one measure that needs it
+
+    rounds, first, last = [], [], []
+    kinds = [profiler.ProfilerActivity.CPU, profiler.ProfilerActivity.CUDA]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tt.Sampler(["cuda.0", "MONOTONIC_RAW", "REALTIME"]) as sampler,
+    ):
+        clock = next(one for one, name in sampler.short_names.items() if name == "cuda.0")
+        device = sampler.source(clock)
+        assert isinstance(device, CalibratedDevice)
+        path, profile_path = Path(folder) / "run.pftrace", Path(folder) / "profile.json"
+        end_s = time.monotonic() + seconds
+        with tt.record(path, interval=0.25, sampler=sampler):
+            with profiler.profile(activities=kinds) as profile:
+                while time.monotonic() < end_s:
+                    before_ns = time.time_ns()
+                    with profiler.record_function("round"):
+                        stamps = device.stamp(device.most_stamps)
+                    rounds.append((before_ns, time.time_ns()))
+                    first.append(stamps[0])
+                    last.append(stamps[-1])
+                    time.sleep(0.02)
+            profile.export_chrome_trace(str(profile_path))
+        with tt.open_trace(path) as trace:
+            begins, ends = (
+                trace.clocks.convert(at, clock, "REALTIME", policy="tube", bounds=True)
+                for at in (first, last)
+            )
+        with tt.open_trace(profile_path) as trace:
+            kernels = _wall_times(trace, "name = 'stamp' and dur >= 20000")
+            ranges = _wall_times(trace, "name = 'round'")
+        note = sampler.notes[clock]
+    assert len(kernels) == len(ranges) == len(rounds), "the profiler lost some"
+    rounds_ns = np.array(rounds)
+    found: dict[str, Any] = {
+        "device": note,
+        "kernels": len(kernels),
+        "bar_ns": spread(begins.latest - begins.earliest),
+        "kernel_begins_after_its_first_reading_ns": spread(kernels[:, 0] - begins.estimate),
+        "kernel_ends_after_its_last_reading_ns": spread(kernels[:, 1] - ends.estimate),
+        "range_begins_after_the_host_read_ns": spread(ranges[:, 0] - rounds_ns[:, 0]),
+        "range_ends_after_the_host_read_ns": spread(ranges[:, 1] - rounds_ns[:, 1]),
+    }
+    return found, {}
+
+
+def _wall_times(trace: tt.Trace, condition: str) -> Values:
+    """When slices began and ended, of REALTIME, a row each."""
+    query = (
+        "select epoch_ns(wall_time), epoch_ns(wall_time) + dur from slices "
+        f"where category in ('kernel', 'user_annotation') and {condition} order by 1"
+    )
+    return np.array([column.to_numpy() for column in trace.sql(query).columns], dtype=np.int64).T
+
+
 def _platform_versions() -> list[bytes]:
     cl = api.OpenCl()
     return [cl.platform_info(one, api.PLATFORM_VERSION) for one in cl.platforms()]
@@ -185,7 +298,12 @@ def _version(program: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.devices", description=__doc__)
-    measures = {"opencl": measure_opencl, "arm": measure_arm}
+    measures = {
+        "opencl": measure_opencl,
+        "arm": measure_arm,
+        "gpu": measure_gpu,
+        "pytorch": measure_pytorch,
+    }
     parser.add_argument("device", choices=measures)
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to measure")
     parser.add_argument("-o", "--output", type=Path, help="write there, not to standard output")
