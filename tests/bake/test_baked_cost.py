@@ -14,8 +14,7 @@ from json_slicing import document, event
 from twin.open_slices import open_inside as twin
 
 import tracetime as tt
-from tracetime._kernels.event_baking.event_packets import EventPackets
-from tracetime._kernels.event_baking.open_slices import open_inside
+from tracetime._kernels.event_baking import EventPackets, open_inside
 from tracetime._kernels.perfetto import packets
 from tracetime.arrays import texts_of as arrow_texts_of
 from tracetime.event_baking.columns import grouped, texts_of

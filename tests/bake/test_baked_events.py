@@ -25,8 +25,7 @@ from span_files import otlp, resource_spans, simulated_world, span
 from xdf_files import two_streams
 
 import tracetime as tt
-from tracetime._kernels.event_baking.event_packets import EventPackets
-from tracetime._kernels.event_baking.texts import Details, Texts
+from tracetime._kernels.event_baking import Details, EventPackets, Texts
 from tracetime.errors import TraceError, UsageError
 from tracetime.event_baking.place import Place
 from tracetime.event_baking.slices import parents_first
@@ -181,9 +180,10 @@ class TestSlices:
         rows = {"ts": [5, 10, 20], "dur": [1, 20, 1], "depth": [1, 0, 1], "parent": [1, None, 1]}
         rows["track"] = [0, 0, 0]
         table = pa.table(rows, pa.schema([SLICES_SCHEMA.field(name) for name in rows]))
-        made = parents_first(table)
+        made, outer = parents_first(table)
         assert made["ts"].to_pylist() == [10, 5, 20]
         assert made["parent"].to_pylist() == [None, 0, 0]
+        assert outer.tolist() == [-1, 0, 0]
 
     def test_a_thread_without_a_number_is_not_the_idle_one(self, bake):
         made = bake(document(event("X", 1, "a", dur=1, tid="stream"), event("X", 1, "b", dur=1)))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.event_baking.texts import Texts
+from tracetime._kernels.event_baking import Texts
 from tracetime.arrays import known_of
 from tracetime.events_table import Columns
 

@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.event_baking.event_packets import EventPackets
-from tracetime._kernels.event_baking.series import Series
-from tracetime._kernels.event_baking.texts import Details, Texts
+from tracetime._kernels.event_baking import Details, EventPackets, Series, Texts
 from tracetime.arrays import known_of
 from tracetime.clocks.snapshot import INT64_MIN
 from tracetime.errors import PLACED

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.event_baking.flows import Arrows as WrittenArrows
-from tracetime._kernels.event_baking.flows import Flows
+from tracetime._kernels.event_baking import Arrows as WrittenArrows
+from tracetime._kernels.event_baking import Flows
 from tracetime.arrays import known_of
 from tracetime.event_baking.columns import Rows, texts_of
 from tracetime.slices_table import Arrows

@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.event_baking.event_packets import EventPackets
-from tracetime._kernels.event_baking.open_slices import open_inside
-from tracetime._kernels.event_baking.texts import Details
+from tracetime._kernels.event_baking import Details, EventPackets, open_inside
 from tracetime.arrays import arrow_of, known_of
 from tracetime.arrays import texts_of as arrow_texts_of
 from tracetime.clocks.snapshot import INT64_MAX
@@ -100,15 +98,15 @@ def _outer(slices: pa.Table) -> tuple[Rows, npt.NDArray[np.int32]]:
     return np.where(holds, parent, _NONE), depth
 
 
-def parents_first(slices: pa.Table) -> pa.Table:
-    """Slices in an order in which each comes after the one that it lies in.
+def parents_first(slices: pa.Table) -> tuple[pa.Table, Rows]:
+    """Slices in an order in which each comes after the one that it lies in, and which that is.
 
     Of spans that begin at one time, and by the tube of any, the table may have them otherwise.
     """
     outer, depth = _outer(slices)
     inside = np.flatnonzero(outer != _NONE)
     if (outer[inside] < inside).all():
-        return slices
+        return slices, outer
     (ts, _), (dur, _), (parent, known) = (
         known_of(slices[name].combine_chunks()) for name in ("ts", "dur", "parent")
     )
@@ -124,12 +122,15 @@ def parents_first(slices: pa.Table) -> pa.Table:
     above = np.where(known, place[np.where(known, parent, 0)], 0)[order]
     moved = slices.take(arrow_of(order))
     at = slices.schema.get_field_index("parent")
-    return moved.set_column(at, slices.schema.field(at), arrow_of(above, ~known[order]))
+    moved = moved.set_column(at, slices.schema.field(at), arrow_of(above, ~known[order]))
+    outer = outer[order]
+    return moved, np.where(outer == _NONE, _NONE, place[outer])
 
 
-def _open_inside(slices: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+def _open_inside(
+    slices: pa.Table, outer: Rows
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
     """Durations, and which slices end although one lies in them that does not."""
-    outer, _ = _outer(slices)
     (ts, _), (dur, _) = (known_of(slices[name].combine_chunks()) for name in ("ts", "dur"))
     name, category = (_key(slices[one].combine_chunks()) for one in ("name", "category"))
     return open_inside(
@@ -142,11 +143,11 @@ def _open_inside(slices: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[n
 
 
 def put_slices(
-    packets: EventPackets, slices: pa.Table, tracks: Tracks, joined: Joined
+    packets: EventPackets, slices: pa.Table, outer: Rows, tracks: Tracks, joined: Joined
 ) -> Iterator[None]:
-    """Put slices; yields after every batch."""
+    """Put slices, as `parents_first` gives them; yields after every batch."""
     of_tracks, start = SliceTracks(packets, tracks), 0
-    durations, holds_open = _open_inside(slices)
+    durations, holds_open = _open_inside(slices, outer)
     for batch in slices.to_batches():
         ts, _ = known_of(batch["ts"])
         rows = slice(start, start + len(ts))

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tracetime._kernels.event_baking.event_packets import EventPackets
+from tracetime._kernels.event_baking import EventPackets
 from tracetime._kernels.perfetto import packets as made
 from tracetime.arrays import known_of
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
@@ -98,9 +98,9 @@ def write_events(
     left_out = events.left_out
     if slices is not None:
         table, arrows = slices._read_with_arrows()
-        table = parents_first(table)
+        table, outer = parents_first(table)
         flows = Joined(table, arrows, place.first)
-        for _ in put_slices(packets, table, tracks, flows):
+        for _ in put_slices(packets, table, outer, tracks, flows):
             file.write(tracks.take())
             file.write(packets.take())
         left_out |= arrows.lost

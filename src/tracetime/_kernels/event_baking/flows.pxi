@@ -1,18 +1,4 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The arrows between slices, as fields of these."""
-
-import numpy as np
-
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-
-from tracetime._kernels.common.encode cimport LONGEST_TAG, put_fixed
-from tracetime._kernels.common.memory cimport INT64_HIGH
-from tracetime._kernels.common.text cimport Bytes, put_bytes
-from tracetime._kernels.event_baking.texts cimport Texts
-from tracetime._kernels.perfetto.fields cimport (
-    TRACK_EVENT_FLOW_IDS, TRACK_EVENT_TERMINATING_FLOW_IDS,
-)
-
+# The arrows between slices, as fields of these.
 
 cdef class Arrows:
     """The arrows between the slices of a trace, by number; each has a flow of its own.
@@ -23,6 +9,12 @@ cdef class Arrows:
     Attributes:
         written: how many have both ends in packets, the later one last.
     """
+
+    cdef readonly int64_t written
+    cdef uint64_t first
+    cdef const uint8_t[::1] named
+    cdef Texts names, categories
+    cdef int64_t[::1] begun     # when it begins; INT64_HIGH: not yet
 
     def __init__(
         self, uint64_t first, const uint8_t[::1] named, Texts names not None,
@@ -41,6 +33,9 @@ cdef class Flows:
     begins: (ends, numbers), of arrows from them; endings: of those to them.
     """
 
+    cdef Arrows arrows
+    cdef const int64_t[::1] ends, numbers, ending_ends, ending_numbers
+
     def __init__(self, Arrows arrows not None, begins, endings):
         self.arrows = arrows
         self.ends, self.numbers = begins
@@ -49,7 +44,6 @@ cdef class Flows:
         check_ends(self.ending_ends, self.ending_numbers.shape[0])
         check_numbers(self.numbers, arrows.named.shape[0])
         check_numbers(self.ending_numbers, arrows.named.shape[0])
-
 
     cdef int put(self, int64_t row, int64_t ns, Bytes *slice) except -1 nogil:
         """Add those without a name to a slice that begins at ns; of all, note where they begin.
@@ -76,6 +70,7 @@ cdef class Flows:
         end = put_fixed(scratch, field, self.arrows.first + <uint64_t>one)
         return put_bytes(slice, scratch, end - scratch)
 
+
 cdef int check_numbers(const int64_t[::1] numbers, int64_t n) except -1:
     cdef int64_t i
     for i in range(numbers.shape[0]):
@@ -93,3 +88,57 @@ cdef int check_ends(const int64_t[::1] ends, int64_t n) except -1:
     if before > n:
         raise IndexError("there are not so many flows")
     return 0
+
+
+# Slices that end although one lies in them that does not.
+
+cdef enum:
+    OPEN = -1                   # the duration of a slice that does not end
+
+
+def open_inside(
+    const int64_t[::1] ts, const int64_t[::1] dur, const int64_t[::1] parent,
+    const int32_t[::1] name, const int32_t[::1] category,
+):
+    """Find out which slices end although one lies in them that does not.
+
+    The end of such a slice says which it ends, by name and category. Where that would be the inner
+    one, this ends with it, as trace_processor has it once anything follows on the track.
+
+    parent: of the same track, before the slice; -1: none. name, category: numbers of texts, -1: none.
+
+    Returns durations, int64, and whether each slice is such a one, uint8.
+    """
+    cdef int64_t n = ts.shape[0], row, above, outer
+    if not n == dur.shape[0] == parent.shape[0] == name.shape[0] == category.shape[0]:
+        raise IndexError("columns have one length")
+    lasting, holding = np.array(dur), np.zeros(n, np.uint8)
+    cdef int64_t[::1] lasts = lasting, ended_above = np.full(n, NONE)
+    cdef uint8_t[::1] holds_open = holding
+    for row in range(n):
+        if not NONE <= parent[row] < row:
+            raise IndexError("parents come first")
+    with nogil:
+        for row in range(n):
+            outer = parent[row]
+            if lasts[row] != OPEN or outer == NONE:
+                continue
+            if lasts[outer] == OPEN:
+                outer = ended_above[outer]
+            ended_above[row] = above = outer
+            while above != NONE:
+                holds_open[above] = lasts[above] != OPEN
+                if holds_open[above] and may_end(name, category, above, row):
+                    lasts[row] = ts[outer] + lasts[outer] - ts[row]
+                    break
+                above = parent[above]
+    return lasting, holding
+
+
+cdef inline bint may_end(
+    const int32_t[::1] name, const int32_t[::1] category, int64_t outer, int64_t inner
+) noexcept nogil:
+    """Whether an end that says the outer may be the inner's (MatchingIncompleteSliceIndex)."""
+    if name[outer] != NONE and name[inner] != NONE and name[outer] != name[inner]:
+        return False
+    return category[outer] == NONE or category[outer] == category[inner]

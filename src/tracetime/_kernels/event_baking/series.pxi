@@ -1,19 +1,4 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The values of counters, from the arguments of rows."""
-
-import numpy as np
-
-from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport free, strtod
-
-from tracetime._kernels.chrome_json.event cimport ARRAY, DECIMAL, NUMBER, STRING, Value
-from tracetime._kernels.chrome_json.fields cimport next_member, read_value
-from tracetime._kernels.chrome_json.skip cimport skip_space
-from tracetime._kernels.chrome_json.unescape cimport put_unescaped, text_of
-from tracetime._kernels.common.text cimport Bytes, put_byte, put_bytes
-from tracetime._kernels.common.wire cimport Span
-from tracetime._kernels.event_baking.texts cimport Texts, pad
-
+# The values of counters, from the arguments of rows.
 
 cdef class Series:
     """The numbers in arguments of counters: one of each member, and of each element of an array.
@@ -65,12 +50,8 @@ cdef class Series:
         cdef Value key, value
         cdef double number
         cdef int64_t before = self.ends.n, others = 0
-        pad(&self.padded, args)
-        end = self.padded.data + (args.end - args.data)
-        at = skip_space(self.padded.data)
-        if at[0] != c"{":
+        if not open_object(&self.padded, args, &at, &end):
             return 0
-        at += 1
         while next_member(&at, end, &key, &value):
             if value.kind == ARRAY and not self.as_chrome:
                 self.read_array(row, &key, &value)

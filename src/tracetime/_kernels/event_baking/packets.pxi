@@ -1,24 +1,7 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Packets of track events from columns: slices, instants and counters of a trace that is written.
-
-Every packet says all of itself: names and categories are not interned, and clocks are named. So
-packets of many sequences can lie in one file in any order.
-"""
-
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free
-
-from tracetime._kernels.common.encode cimport (
-    LONGEST_TAG, LONGEST_VARINT, WIRE_BYTES, put_double, put_number, put_tag, put_varint,
-)
-from tracetime._kernels.common.memory cimport INT64_LOW, grow, saturating_add
-from tracetime._kernels.common.text cimport Bytes, put_bytes
-from tracetime._kernels.common.wire cimport Span
-from tracetime._kernels.event_baking.arguments cimport Arguments
-from tracetime._kernels.event_baking.flows cimport Flows
-from tracetime._kernels.event_baking.texts cimport Details, Texts, put_content, span
-from tracetime._kernels.perfetto.fields cimport *
-from tracetime._kernels.perfetto.packets cimport SIBLING_MERGE_BEHAVIOR_NONE
+# Packets of track events from columns: slices, instants and counters of a trace that is written.
+#
+# Every packet says all of itself: names and categories are not interned, and clocks are named. So
+# packets of many sequences can lie in one file in any order.
 
 cdef enum:
     NO_TYPE = 0                 # TrackEvent.Type
@@ -26,7 +9,6 @@ cdef enum:
     SLICE_END = 2
     INSTANT = 3
     COUNTER = 4
-    NONE = -1
     # trace_processor makes the thread that a sequence describes an argument of its other events.
     NO_SEQUENCE = 0
 

@@ -1,2 +1,0 @@
-class Arguments:
-    """Writes arguments, one object after the other."""
