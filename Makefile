@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Fetched only where the Python headers are not installed.
 HEADERS := build/python-headers
 
-KERNELS := $(wildcard $(addprefix src/tracetime/_kernels/,*.pyx *.pxd */*.pyx */*.pxd */*.pxi))
+KERNELS := $(wildcard $(addprefix src/tracetime/_kernels/,*.pyx *.pxd */*.pyx */*.pxd */*.pxi */*/*.pxi))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -13,11 +13,8 @@ SHARED = "tracetime._kernels._cython"
 # -O3 puts reading a field and converting a value into the loops that do so for each event;
 # elsewhere it costs time to compile, and gains none.
 HOT = {
-    "chrome_json.details",
-    "chrome_json.fields",
-    "chrome_json.known_names",
-    "chrome_json.scanner",
-    "common.decimals",
+    "chrome_json.reader",
+    "common.columns",
     "common.json",
     "evidence",
     "graph",

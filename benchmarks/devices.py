@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 import tracetime as tt
-from tracetime._kernels.capture import sampling
+from tracetime._kernels import capture as sampling
 from tracetime.capture.promise_checks import check
 from tracetime.sources import opencl_api as api
 from tracetime.sources.device import CalibratedDevice
@@ -251,7 +251,7 @@ def measure_arm(seconds: float) -> tuple[dict[str, Any], dict[str, bool]]:
         sys.exit(f"{' and '.join(missing)} is not installed: see tools/system-packages")
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "program"
-        include = f"-I{Path(sampling.__file__).parent}"
+        include = f"-I{Path(sampling.__file__).parent / 'capture'}"
         command = [compiler, "-O2", "-static", include, "-o", str(program), str(PROGRAM)]
         subprocess.run(command, check=True)
         lines = str(round(seconds / 0.02))

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 import tracetime as tt
-from tracetime._kernels.capture.sampling import Brackets, read_column
+from tracetime._kernels.capture import Brackets, read_column
 from tracetime.graph.tube.limits import Limits
 from tracetime.sources.adjtimex import read_adjtimex
 from tracetime.sources.local import LocalClocks

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import tracetime as tt
 from benchmarks.table import Table
 from tracetime import ClockId, open_trace
-from tracetime._kernels.capture.sampling import Brackets, read_one
+from tracetime._kernels.capture import Brackets, read_one
 from tracetime.sources.posix import CODES
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "helpers"))

@@ -8,7 +8,7 @@ import pyarrow.csv as pc
 import pytest
 
 from tracetime import ClockGraph, convert_table
-from tracetime._kernels.common.decimals import shortest_decimals
+from tracetime._kernels.common.columns import shortest_decimals
 
 BASE = 1_763_900_000 * 10**9
 TRUTH = BASE + np.sort(np.random.default_rng(1).integers(0, 10**11, 3000))

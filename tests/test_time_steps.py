@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracetime._kernels.common.time_steps import StepCounts, margins_of
+from tracetime._kernels.common.columns import StepCounts, margins_of
 from tracetime.time_steps import LEAST_TIMES, TimeSteps
 
 WALL = 1_763_900_000 * 10**9

@@ -16,8 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracetime._kernels.common.decimals import shortest_decimals
-from tracetime._kernels.common.time_steps import StepCounts
+from tracetime._kernels.common.columns import StepCounts, shortest_decimals
 from tracetime.arrays import values_of
 from tracetime.clocks.instants import NS_OF_UNIT, FloatUnit
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN

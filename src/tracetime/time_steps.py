@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.common.time_steps import StepCounts, margins_of
+from tracetime._kernels.common.columns import StepCounts, margins_of
 
 Values = npt.NDArray[np.int64]
 Step = tuple[int, int, int]

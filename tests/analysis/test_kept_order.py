@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracetime._kernels.common.kept_order import Sequences
+from tracetime._kernels.common.columns import Sequences
 from tracetime.analysis.kept_order import KeptOrder
 
 TRACK_EVENT = 11

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracetime._kernels.common.overlaps import count_crossing, count_others
+from tracetime._kernels.common.columns import count_crossing, count_others
 from tracetime.analysis.span_pairs import Spans, count_undecided, pairs_to_show
 
 

@@ -14,7 +14,7 @@ from recorded import packets_of
 
 import tracetime as tt
 from tracetime import ClockId, Sampler, SourceError, open_trace
-from tracetime._kernels.capture.sampling import read_one
+from tracetime._kernels.capture import read_one
 
 EVENTS = 6_000
 # Not the COARSE ones: a kernel's tick may come later than any that was watched.

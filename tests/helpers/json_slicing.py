@@ -7,9 +7,8 @@ import json
 import numpy as np
 from reading import opened
 
-from tracetime._kernels.chrome_json.scanner import Scanner
-from tracetime._kernels.chrome_json.slice_log import JsonSliceLog
-from tracetime._kernels.chrome_json.slice_replay import replay
+from tracetime._kernels.chrome_json.reader import Scanner
+from tracetime._kernels.chrome_json.slices import JsonSliceLog, replay
 from tracetime._kernels.slices import SliceTables
 from tracetime.formats.replayed_slices import ReplayedSlices
 

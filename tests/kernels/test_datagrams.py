@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from platforms import LINUX
 
-from tracetime._kernels.hosts.datagrams import Datagrams, read_between, was_set
+from tracetime._kernels.hosts import Datagrams, read_between, was_set
 from tracetime.hosts.stamps import _ASKED, _SO_TIMESTAMPING
 
 S = 1_000_000_000

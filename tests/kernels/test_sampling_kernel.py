@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from platforms import LINUX
 from twin import sampling as twin
 
-from tracetime._kernels.capture import sampling
-from tracetime._kernels.capture.sampling import Brackets
+from tracetime._kernels import capture as sampling
+from tracetime._kernels.capture import Brackets
 
 
 def arrays(rows, m):

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 import tracetime as tt
-from tracetime._kernels.capture import sampling as kernel
+from tracetime._kernels import capture as kernel
 from tracetime.errors import SourceError
 from tracetime.sources import arm_counter
 from tracetime.sources.arm_counter import ArmCounterSource
 from tracetime.sources.names import CNTVCT, named
 
 PROGRAM = Path(__file__).parents[1] / "helpers" / "arm_counter_main.c"
-HEADER = Path(kernel.__file__).parent
+HEADER = Path(kernel.__file__).parent / "capture"
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 CLOCK = named(CNTVCT)
 HZ = 62_500_000

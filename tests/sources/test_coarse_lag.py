@@ -15,7 +15,7 @@ from platforms import LINUX
 
 import tracetime as tt
 from tracetime import ClockGraph, ClockId, Sampler, Snapshot, open_trace
-from tracetime._kernels.capture.sampling import Lag
+from tracetime._kernels.capture import Lag
 from tracetime.formats.perfetto.extension import with_largest_lag
 from tracetime.formats.perfetto.write.writer import TraceWriter
 from tracetime.sources import coarse

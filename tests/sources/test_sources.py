@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from platforms import LINUX
 
-from tracetime._kernels.capture import sampling as kernel
+from tracetime._kernels import capture as kernel
 from tracetime.capture.unwrap import Unwrapper
 from tracetime.clocks.ids import ClockId, clock_id
 from tracetime.clocks.kernel_clock import KernelClock

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from simulated_time import MS, Machine, S, World
 
 import tracetime as tt
-from tracetime._kernels.capture.anchor import LONGEST_NS, Anchor
+from tracetime._kernels.capture import LONGEST_NS, Anchor
 from tracetime.clocks.kernel_clock import STA_UNSYNC, TIME_ERROR, KernelClock
 from tracetime.errors import NoBoundError, UsageError
 from tracetime.sources.time_service import process

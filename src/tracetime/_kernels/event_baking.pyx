@@ -11,7 +11,7 @@ from tracetime._kernels.chrome_json.decimal cimport Decimal, read_decimal, scale
 from tracetime._kernels.chrome_json.event cimport (
     ARRAY, DECIMAL, FALSE_VALUE, NULL_VALUE, NUMBER, OBJECT, STRING, TRUE_VALUE, Value,
 )
-from tracetime._kernels.chrome_json.fields cimport next_member, read_value
+from tracetime._kernels.chrome_json.reader cimport next_member, read_value
 from tracetime._kernels.chrome_json.skip cimport PADDING, skip_space
 from tracetime._kernels.chrome_json.unescape cimport put_unescaped, text_of
 from tracetime._kernels.common.encode cimport (

@@ -1,7 +1,7 @@
 """Events of one packet sequence in the order of the file, where error bars allow it.
 
 The estimates of two clocks may reverse two events whose bars overlap: an end would come before its
-begin. The loop over events is the kernel's (`_kernels/common/kept_order.pyx`).
+begin. The loop over events is the kernel's (`_kernels/common/columns/order.pxi`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from tracetime._kernels.common.kept_order import Sequences
+from tracetime._kernels.common.columns import Sequences
 from tracetime.errors import PLACED
 from tracetime.events_table import Columns
 from tracetime.int_arrays import is_any_of

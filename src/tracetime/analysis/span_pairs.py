@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.common.overlaps import count_crossing, count_others
+from tracetime._kernels.common.columns import count_crossing, count_others
 
 Values = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.common.counts import count_between
+from tracetime._kernels.common.columns import count_between
 from tracetime.graph.values import ascending
 
 Values = npt.NDArray[np.int64]

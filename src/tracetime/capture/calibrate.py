@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.capture.sampling import read_column
+from tracetime._kernels.capture import read_column
 from tracetime.capture.sample import Finding
 from tracetime.capture.sampling import TRIES, Sampler
 from tracetime.clocks.ids import ClockId, ClockLike

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.capture.sampling import Brackets
+from tracetime._kernels.capture import Brackets
 from tracetime.capture.choice import ROUNDING_NS, Chosen, choose
 from tracetime.capture.counters import Counters
 from tracetime.capture.sample import Count, Finding, Sample

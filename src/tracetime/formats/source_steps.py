@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.common.time_steps import StepCounts
+from tracetime._kernels.common.columns import StepCounts
 from tracetime.time_steps import TimeSteps
 
 Values = npt.NDArray[np.int64]

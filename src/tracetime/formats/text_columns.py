@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.common.spans import texts
+from tracetime._kernels.common.columns import texts
 
 LONGEST_TEXT: Final = 8192
 """Bytes of a name that are kept, as of Perfetto's."""

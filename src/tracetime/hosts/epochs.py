@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from tracetime._kernels.hosts.datagrams import read_between
+from tracetime._kernels.hosts import read_between
 from tracetime.hosts.messages import EPOCH_BYTES
 
 BOOTTIME: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tracetime._kernels.hosts.datagrams import was_set
+from tracetime._kernels.hosts import was_set
 from tracetime.capture.steps import timer_of_the_wall_clock
 from tracetime.errors import SourceError
 

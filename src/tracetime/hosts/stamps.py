@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from tracetime._kernels.hosts.datagrams import Datagrams
+from tracetime._kernels.hosts import Datagrams
 from tracetime.errors import SourceError
 from tracetime.hosts.epochs import BOOTTIME, Bracket, bracket
 from tracetime.hosts.real_steps import RealtimeSteps

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from tracetime._kernels.capture.sampling import (
+from tracetime._kernels.capture import (
     ARM_COUNTER_CODE,
     arm_counter_hz,
     read_column,

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from tracetime._kernels.capture.sampling import Lag
+from tracetime._kernels.capture import Lag
 from tracetime.errors import SourceError
 
 ROUNDS: Final = 16

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from tracetime._kernels.capture.sampling import read_column, read_one
+from tracetime._kernels.capture import read_column, read_one
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import SourceError

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from tracetime._kernels.capture.sampling import Brackets
+from tracetime._kernels.capture import Brackets
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import SourceError

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from tracetime._kernels.capture.sampling import (
+from tracetime._kernels.capture import (
     TSC_CODE,
     Brackets,
     has_tsc,

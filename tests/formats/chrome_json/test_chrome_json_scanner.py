@@ -2,8 +2,7 @@
 
 import pytest
 
-from tracetime._kernels.chrome_json.observer import EventObserver
-from tracetime._kernels.chrome_json.scanner import Scanner
+from tracetime._kernels.chrome_json.reader import EventObserver, Scanner
 
 EVENT = b'{"ph":"X","ts":1.5,"dur":2,"pid":1,"tid":2,"name":"a\\"]}","args":{"b":[{"c":"\\\\"}]}}'
 

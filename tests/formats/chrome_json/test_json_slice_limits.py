@@ -126,7 +126,7 @@ def test_many_events_of_one_time_are_sorted_in_time():
 def test_entries_of_others_are_refused():
     import numpy as np
 
-    from tracetime._kernels.chrome_json.slice_replay import replay
+    from tracetime._kernels.chrome_json.slices import replay
     from tracetime._kernels.slices import SliceTables
 
     log = logged(document(event("i", 1)))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from journals import BOOT, MACHINE, entry, logged
 from twin import journal as twin
 
-from tracetime._kernels.common.spans import texts
-from tracetime._kernels.journal.entries import read_entries, write_args
+from tracetime._kernels.common.columns import texts
+from tracetime._kernels.journal import read_entries, write_args
 
 LONGEST = 1 << 20
 

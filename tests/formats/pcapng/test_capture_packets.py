@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from twin import pcapng as twin
 
-from tracetime._kernels.pcapng.packets import Packets, write_args
+from tracetime._kernels.pcapng import Packets, write_args
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 
 LONGEST = 1 << 20

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tracetime.time_steps import TimeSteps
 
 if TYPE_CHECKING:
-    from tracetime._kernels.chrome_json.known_names import KnownNames
+    from tracetime._kernels.chrome_json.reader import KnownNames
 
 Values = npt.NDArray[np.int64]
 

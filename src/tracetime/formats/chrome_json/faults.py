@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracetime._kernels.chrome_json.scanner import Scanner
+from tracetime._kernels.chrome_json.reader import Scanner
 from tracetime.errors import TraceError
 
 _MEND: Final = "mend the file there, or read what comes before (--partial)"

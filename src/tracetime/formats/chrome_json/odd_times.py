@@ -10,7 +10,7 @@ from tracetime.text import count, duration
 from tracetime.trace_facts import OddEvents
 
 if TYPE_CHECKING:
-    from tracetime._kernels.chrome_json.known_names import KnownNames
+    from tracetime._kernels.chrome_json.reader import KnownNames
 
 _FAR_NS: Final = 3_600_000_000_000
 """A trace that begins so long after 0 of its clock has nothing to do there."""

@@ -10,8 +10,7 @@ from tracetime.text import count
 from tracetime.trace_facts import TraceWarning
 
 if TYPE_CHECKING:
-    from tracetime._kernels.chrome_json.known_names import KnownNames
-    from tracetime._kernels.chrome_json.scanner import Scanner
+    from tracetime._kernels.chrome_json.reader import KnownNames, Scanner
     from tracetime.formats.chrome_json.file_values import FileValues
     from tracetime.formats.chrome_json.line_syncs import LineSync
 

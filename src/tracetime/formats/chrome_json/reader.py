@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tracetime._kernels.chrome_json.details import Details
-from tracetime._kernels.chrome_json.event_rows import EventRows
-from tracetime._kernels.chrome_json.known_names import KnownNames
-from tracetime._kernels.chrome_json.observer import EventObserver
-from tracetime._kernels.chrome_json.scanner import Scanner
+from tracetime._kernels.chrome_json.reader import (
+    Details,
+    EventObserver,
+    EventRows,
+    KnownNames,
+    Scanner,
+)
 from tracetime.arrays import texts_of
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
@@ -40,7 +42,7 @@ from tracetime.trace import Trace, TraceReading
 from tracetime.trace_facts import EarlyKernels, OddEvents, TraceWarning, WrittenTimes
 
 if TYPE_CHECKING:
-    from tracetime._kernels.chrome_json.slice_log import JsonSliceLog
+    from tracetime._kernels.chrome_json.slices import JsonSliceLog
     from tracetime.formats.chrome_json.slices import EntryReadings
 
 KINDS: Final = (Kind("trace_event"), Kind("metadata", True), Kind("systrace_line"))

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.chrome_json.slice_log import JsonSliceLog
-from tracetime._kernels.chrome_json.slice_replay import replay
+from tracetime._kernels.chrome_json.slices import JsonSliceLog, replay
 from tracetime._kernels.slices import Flows, SliceTables
 from tracetime.arrays import arrow_of
 from tracetime.errors import AS_IS, RESOLVED
@@ -31,7 +30,7 @@ from tracetime.slice_ends import PLACED
 from tracetime.slices_table import OPEN, Arrows, SliceReading, Strings, texts_by_number
 
 if TYPE_CHECKING:
-    from tracetime._kernels.chrome_json.observer import EventObserver
+    from tracetime._kernels.chrome_json.reader import EventObserver
     from tracetime.clocks.ids import ClockId
     from tracetime.formats.chrome_json.coarseness import Coarseness
     from tracetime.graph.tube.bars import Bars

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.journal.entries import write_args
+from tracetime._kernels.journal import write_args
 from tracetime.arrays import arrow_of
 from tracetime.clocks.ids import ClockId
 from tracetime.events_table import TYPES, Columns, Kind

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.pcapng.packets import Packets
+from tracetime._kernels.pcapng import Packets
 from tracetime.errors import TraceError
 from tracetime.formats.blocks import blocks
 from tracetime.formats.trace_file import TraceFile

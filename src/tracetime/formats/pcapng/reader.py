@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.pcapng.packets import Packets, write_args
+from tracetime._kernels.pcapng import Packets, write_args
 from tracetime.arrays import arrow_of, texts_of
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX

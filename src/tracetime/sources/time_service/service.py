@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import Final, Literal, NamedTuple
 
-from tracetime._kernels.capture.anchor import JUMP_NS, LONGEST_NS, Anchor
+from tracetime._kernels.capture import JUMP_NS, LONGEST_NS, Anchor
 from tracetime.errors import NoBoundError, UsageError
 from tracetime.sources.lock import OneAtATime
 from tracetime.sources.time_service.chrony import Chrony

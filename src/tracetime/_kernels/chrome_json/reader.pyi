@@ -1,0 +1,132 @@
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.common.columns import StepCounts
+from tracetime._kernels.perfetto.batch import Batch
+from tracetime._kernels.perfetto.rows import Rows
+
+class EventObserver:
+    """Receives each event and each line of systrace while a file is scanned."""
+
+class Scanner:
+    """Scans a file that is given in chunks.
+
+    Args:
+        observer: receives the events and lines.
+        lines: the file is systrace's text, not JSON.
+
+    Attributes:
+        is_array: the file is an array of events, not an object with one.
+        fault: what is wrong at the byte `fault_offset`: an index of FAULTS of
+            formats/chrome_json/faults.py; 0 as long as nothing is.
+        n_events: objects in traceEvents so far.
+        n_lines: lines of systrace so far; n_strange_lines: others that are not empty nor comments,
+            from the byte `strange_offset` on.
+        n_lost: events that lines say were lost, the first before the line `first_lost_before`.
+        n_kernel_events: those of an object systemTraceEvents, which are not read.
+        values: (key, raw text, offset of the text) of each key beside the events, but of long ones.
+    """
+
+    is_array: bool
+    fault: int
+    fault_offset: int
+    n_events: int
+    n_lines: int
+    n_strange_lines: int
+    strange_offset: int
+    n_lost: int
+    first_lost_before: int
+    n_kernel_events: int
+    values: list[tuple[bytes, bytes, int]]
+    def __new__(cls, observer: EventObserver, lines: bool = False) -> Self: ...
+    def feed(self, chunk: bytes | npt.NDArray[np.uint8]) -> None:
+        """Take the next bytes of the file, once `scan` has returned False."""
+
+    def scan(self) -> bool:
+        """Scan what there is; returns whether the observer is full, and this is to be repeated."""
+
+    def finish(self) -> bool:
+        """Scan the rest, after the last chunk; returns as `scan` does, and may set `fault`."""
+
+class KnownNames(EventObserver):
+    """Names of processes and threads of a whole file; the last one counts.
+
+    Args:
+        limit: bytes that names may come to; what comes later is not kept, but counted.
+
+    Attributes:
+        left_out: names for which there was no room.
+        n_timed: events and lines with a time; n_untimed: events that lack one, and are no
+            metadata; n_overflowing: those beyond int64 ns.
+        n_rounded: events with a time that is no whole number of ns.
+        n_off: events that trace_processor places elsewhere than their text says; most_off: by how
+            much at most, ns.
+        first_ns, last_ns: the earliest and latest time, ns; first above last without any.
+        line_syncs: (exact ns, text) of lines of systrace that say what another clock reads.
+        n_long_phases: events whose phase has several letters, of which the first counts.
+        n_endless: complete events without a duration that can be read.
+        n_negative: those with one below 0.
+        n_halves: events that begin or end a slice.
+        n_wide_owners: events whose pid or tid is no number of 32 bits without sign.
+        n_wider: those with a pid, tid or id beyond int64, which is cut to its end.
+        time_step_ns, duration_step_ns, line_step_ns: what all times of events, durations of
+            complete events, and times of lines are multiples of: 1000, 100, 10 or 1 ns; 0 without
+            any.
+        times, durations: those of events and of complete events, counted.
+        magnitudes: (how many, earliest, latest, index of the first) of the events whose times in ns
+            take as many bits, those with the fewest bits first; none of times below 0.
+    """
+
+    left_out: int
+    n_timed: int
+    n_rounded: int
+    n_off: int
+    most_off: int
+    n_overflowing: int
+    n_untimed: int
+    first_ns: int
+    last_ns: int
+    n_long_phases: int
+    n_endless: int
+    n_negative: int
+    n_halves: int
+    n_wide_owners: int
+    n_wider: int
+    time_step_ns: int
+    duration_step_ns: int
+    line_step_ns: int
+    line_syncs: list[tuple[int, bytes]]
+    times: StepCounts
+    durations: StepCounts
+    @property
+    def magnitudes(self) -> list[tuple[int, int, int, int]]: ...
+    def __new__(cls, limit: int) -> Self: ...
+
+class Details:
+    """Names rows: one for each event and line, in a batch.
+
+    known: of the same file, read before.
+    """
+
+    batch: Batch
+    def __new__(cls, known: KnownNames) -> Self: ...
+
+class EventRows(EventObserver):
+    """Makes rows of events and lines.
+
+    Args:
+        clock, line_clock: the numbers of the clocks that events and lines have.
+        snapshots: how many there are.
+        batch_rows: of which number on a batch is full.
+        details: names them; None: nobody does.
+
+    Attributes:
+        rows: those not taken.
+    """
+
+    rows: Rows
+    def __new__(
+        cls, clock: int, line_clock: int, snapshots: int, batch_rows: int, details: Details | None
+    ) -> Self: ...

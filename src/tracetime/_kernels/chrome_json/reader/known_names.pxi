@@ -1,0 +1,217 @@
+# What a first reading learns: names of processes and threads, when events are, clock syncs.
+
+cdef extern from *:
+    int __builtin_clzll(uint64_t) noexcept nogil
+
+cdef enum:
+    LONGEST_NAME = 1024
+    MOST_SYNCS = 1000
+    SYNC_LENGTH = 24
+    COARSEST_NS = 1000      # the unit of times in the file
+
+cdef const char *SYNC = b"trace_event_clock_sync: "
+
+
+cdef class KnownNames(EventObserver):
+    """Names of processes and threads of a whole file; the last one counts.
+
+    Args:
+        limit: bytes that names may come to; what comes later is not kept, but counted.
+
+    Attributes:
+        left_out: names for which there was no room.
+        n_timed: events and lines with a time; n_untimed: events that lack one, and are no
+            metadata; n_overflowing: those beyond int64 ns.
+        n_rounded: events with a time that is no whole number of ns.
+        n_off: events that trace_processor places elsewhere than their text says; most_off: by how
+            much at most, ns.
+        first_ns, last_ns: the earliest and latest time, ns; first above last without any.
+        line_syncs: (exact ns, text) of lines of systrace that say what another clock reads.
+        n_long_phases: events whose phase has several letters, of which the first counts.
+        n_endless: complete events without a duration that can be read.
+        n_negative: those with one below 0.
+        n_halves: events that begin or end a slice.
+        n_wide_owners: events whose pid or tid is no number of 32 bits without sign.
+        n_wider: those with a pid, tid or id beyond int64, which is cut to its end.
+        time_step_ns, duration_step_ns, line_step_ns: what all times of events, durations of
+            complete events, and times of lines are multiples of: 1000, 100, 10 or 1 ns; 0 without
+            any.
+        times, durations: those of events and of complete events, counted.
+        magnitudes: (how many, earliest, latest, index of the first) of the events whose times in ns
+            take as many bits, those with the fewest bits first; none of times below 0.
+    """
+
+    def __cinit__(self, int64_t limit):
+        self.seed = int.from_bytes(os.urandom(8), "little")
+        self.limit = limit
+        self.first_ns = INT64_HIGH
+        self.last_ns = INT64_LOW
+        self.line_syncs = []
+        self.times = StepCounts()
+        self.durations = StepCounts()
+
+    def __dealloc__(self):
+        free(self.named)
+        free_table(&self.table)
+        free(self.scratch.data)
+        free(self.valid.data)
+        let_go(&self.arena)
+
+    cdef int observe(self, const JsonEvent *event) except -1 nogil:
+        self.count_odd(event)
+        if event.phase == c"M":
+            self.learn(event)
+        elif event.phase == 0:
+            self.n_untimed += not event.empty
+        elif event.ts.state == TIME_KNOWN:
+            self.count(event.ts.ns, event.ts.floor_ns, event.ts.rounded)
+            narrow(&self.time_step_ns, event.ts.ns)
+            self.times.note(event.ts.ns)
+            self.measure(event.ts.ns, event.index)
+            if event.phase == c"X" and event.dur.state == TIME_KNOWN:
+                narrow(&self.duration_step_ns, event.dur.ns)
+                self.durations.note(event.dur.ns)
+                self.n_negative += event.dur.ns < 0
+            elif event.phase == c"X":
+                self.n_endless += 1
+            elif event.phase in (c"B", c"E", c"b", c"e"):
+                self.n_halves += 1
+        elif event.ts.state == TIME_OVERFLOWS:
+            self.n_overflowing += 1
+        else:
+            self.n_untimed += 1
+        return False
+
+    cdef int observe_line(self, const SystraceLine *line) except -1 nogil:
+        cdef int64_t n = line.args_end - line.args
+        if line.state == TIME_KNOWN:
+            self.count(line.ns, line.floor_ns, line.rounded)
+            narrow(&self.line_step_ns, line.ns)
+            if SYNC_LENGTH < n <= LONGEST_NAME and memcmp(line.args, SYNC, SYNC_LENGTH) == 0:
+                with gil:
+                    if len(self.line_syncs) < MOST_SYNCS:
+                        self.line_syncs.append((line.ns, (<const char *>line.args)[:n]))
+        else:
+            self.n_overflowing += 1
+        return False
+
+    cdef int count_odd(self, const JsonEvent *event) noexcept nogil:
+        """Note what is not taken as it stands."""
+        cdef uint64_t both = <uint64_t>event.pid_number | <uint64_t>event.tid_number
+        self.n_long_phases += event.long_phase
+        if both >> 32:
+            self.n_wide_owners += 1
+            self.n_wider += is_cut(&event.pid) or is_cut(&event.tid)
+        elif event.id.kind == NUMBER:
+            self.n_wider += is_cut(&event.id)
+        return 0
+
+    @property
+    def magnitudes(self):
+        return [
+            (one.n, one.least_ns, one.most_ns, one.first)
+            for one in self.sized[:MAGNITUDES] if one.n
+        ]
+
+    cdef int measure(self, int64_t ns, int64_t index) noexcept nogil:
+        """Note how large the time of an event is."""
+        cdef Magnitude *one
+        if ns < 0:
+            return 0
+        one = &self.sized[64 - __builtin_clzll(<uint64_t>ns) if ns else 0]
+        if one.n == 0:
+            one.least_ns, one.most_ns, one.first = ns, ns, index
+        one.n += 1
+        one.least_ns = min(one.least_ns, ns)
+        one.most_ns = max(one.most_ns, ns)
+        return 0
+
+    cdef int count(self, int64_t ns, int64_t floor_ns, bint rounded) noexcept nogil:
+        """Note the time of an event."""
+        cdef int64_t off = floor_ns - ns
+        self.n_timed += 1
+        self.n_rounded += rounded
+        self.first_ns = min(self.first_ns, ns)
+        self.last_ns = max(self.last_ns, ns)
+        if off:
+            self.n_off += 1
+            self.most_off = max(self.most_off, off, -off)
+        return 0
+
+    cdef int learn(self, const JsonEvent *event) except -1 nogil:
+        """Take the name that a metadata event gives."""
+        cdef const uint8_t *at = event.args.data + 1
+        cdef int64_t n = event.name.end - event.name.data
+        cdef bint is_thread = same(event.name.data, n, b"thread_name", 11)
+        cdef Value key, value
+        if not is_thread and not same(event.name.data, n, b"process_name", 12):
+            return 0
+        if event.args.kind != OBJECT or not is_number(&event.pid):
+            return 0
+        if is_thread and not is_number(&event.tid):
+            return 0
+        while next_member(&at, event.args.end, &key, &value):
+            if value.kind == STRING and same(key.data, key.end - key.data, b"name", 4):
+                self.call(event.pid_number, event.tid_number if is_thread else 0, is_thread, &value)
+        return 0
+
+    cdef int call(
+        self, int64_t pid, int64_t tid, bint is_thread, const Value *name
+    ) except -1 nogil:
+        cdef int64_t i = self.find(pid, tid, is_thread), held
+        cdef Span text = text_of(name, &self.scratch)
+        held = self.capacity * <int64_t>sizeof(Named) + bytes_of(&self.table) + self.arena.held
+        if held >= self.limit:
+            self.left_out += 1
+            return 0
+        if i < 0:
+            grow(<void **>&self.named, &self.capacity, self.n + 1, sizeof(Named))
+            i = self.n
+            self.named[i].pid = pid
+            self.named[i].tid = tid
+            self.named[i].is_thread = is_thread
+            self.n += 1
+            add_index(&self.table, self.hash(pid, tid, is_thread), i)
+        elif same(
+            text.data, text.end - text.data, <const char *>self.named[i].name.data,
+            self.named[i].name.size,
+        ):
+            return 0
+        self.valid.n = 0
+        put_text(&self.valid, text.data, text.end - text.data, LONGEST_NAME)
+        self.named[i].name.data = keep_bytes(&self.arena, self.valid.data, self.valid.n)
+        self.named[i].name.size = <uint32_t>self.valid.n
+        self.named[i].name.batch = -1
+        return 0
+
+    cdef uint64_t hash(self, int64_t pid, int64_t tid, bint is_thread) noexcept nogil:
+        return mix(mix(self.seed ^ <uint64_t>pid) ^ <uint64_t>tid ^ <uint64_t>is_thread << 63)
+
+    cdef int64_t find(self, int64_t pid, int64_t tid, bint is_thread) noexcept nogil:
+        """The index of a process (tid 0) or thread; -1 where nothing names it."""
+        cdef uint64_t hash = self.hash(pid, tid, is_thread), slot = hash
+        cdef int64_t i = next_match(&self.table, hash, &slot)
+        while i >= 0 and (
+            self.named[i].pid != pid or self.named[i].tid != tid
+            or self.named[i].is_thread != is_thread
+        ):
+            i = next_match(&self.table, hash, &slot)
+        return i
+
+
+cdef inline void narrow(int64_t *step_ns, int64_t ns) noexcept nogil:
+    """Make a step one that divides a time, too."""
+    if step_ns[0] == 0:
+        step_ns[0] = COARSEST_NS
+    while ns % step_ns[0]:
+        step_ns[0] //= 10
+
+
+cdef inline bint is_cut(const Value *value) noexcept nogil:
+    """Whether a number is at an end of int64, or beyond."""
+    cdef int64_t number = number_of(value)
+    return number == INT64_HIGH or number == INT64_LOW
+
+
+cdef inline bint is_number(const Value *value) noexcept nogil:
+    return value.kind == NUMBER or value.kind == DECIMAL

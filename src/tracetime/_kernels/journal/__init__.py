@@ -1,1 +1,0 @@
-"""Kernels of the systemd journal: entries of its export format."""

@@ -1,1 +1,0 @@
-"""Kernels of packet captures: pcapng and pcap."""
