@@ -30,11 +30,11 @@ from rich.table import Table
 import tracetime
 from benchmarks.clocks import START_NS, brackets
 from benchmarks.large import make, parse_size
-from tracetime.convert import convert
 from tracetime.formats.perfetto.schema import vocabulary
 from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.tube import Tube
+from tracetime.verbs.convert import convert
 
 DATA = Path(os.environ.get("TRACETIME_DATA", Path(__file__).parents[2] / "shared" / "data"))
 TRACE = DATA / "traces" / "chromium_medium27.pftrace"

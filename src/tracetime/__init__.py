@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from tracetime import fleet as fleet
     from tracetime._kernels.perfetto.events import Span
     from tracetime._kernels.perfetto.writer import Track
-    from tracetime.baking import BakeSummary, bake
     from tracetime.capture.calibrate import Calibration, ClockCalibration, calibrate
     from tracetime.capture.parts import join_parts
     from tracetime.capture.problems import Problem
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from tracetime.clocks.kernel_clock import KernelClock
     from tracetime.clocks.snapshot import Reading, Snapshot
     from tracetime.clocks.wall_bound import WallBound
+    from tracetime.columns.matching import MatchedMessages, match_messages
     from tracetime.doctor import Finding, diagnose
     from tracetime.errors import (
         ConversionError,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
     from tracetime.hosts.peer import Peer
     from tracetime.hosts.ping import PingResult, ping
-    from tracetime.matching import MatchedMessages, match_messages
     from tracetime.merging.boots import BootDecision
     from tracetime.merging.merge import merge
     from tracetime.merging.pair_evidence import PairEvidence
@@ -59,11 +58,9 @@ if TYPE_CHECKING:
     from tracetime.sources.time_service.process import now, wait_past
     from tracetime.sources.time_service.service import TimeService
     from tracetime.sources.time_service.true_time import TrueTime
-    from tracetime.splitting import SplitPart, SplitSummary, split
-    from tracetime.table_conversion import convert_table
-    from tracetime.table_converter import TableConverter
-    from tracetime.trace import Trace
-    from tracetime.trace_facts import (
+    from tracetime.tables.conversion import convert_table
+    from tracetime.tables.converter import TableConverter
+    from tracetime.trace.facts import (
         EarlyKernels,
         LateSnapshots,
         OddEvents,
@@ -76,6 +73,9 @@ if TYPE_CHECKING:
         WallClockContradiction,
         WrittenTimes,
     )
+    from tracetime.trace.trace import Trace
+    from tracetime.verbs.bake import BakeSummary, bake
+    from tracetime.verbs.split import SplitPart, SplitSummary, split
 
 __all__ = [
     "BakeSummary",
@@ -172,7 +172,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "BakeSummary": "tracetime.baking",
+    "BakeSummary": "tracetime.verbs.bake",
     "Bounds": "tracetime.graph.tube.results",
     "Calibration": "tracetime.capture.calibrate",
     "ClockCalibration": "tracetime.capture.calibrate",
@@ -192,8 +192,8 @@ _HOMES: Final = {
     "Hop": "tracetime.graph.explanation",
     "Inconsistency": "tracetime.graph.tube.results",
     "KernelClock": "tracetime.clocks.kernel_clock",
-    "LateSnapshots": "tracetime.trace_facts",
-    "MatchedMessages": "tracetime.matching",
+    "LateSnapshots": "tracetime.trace.facts",
+    "MatchedMessages": "tracetime.columns.matching",
     "NoBoundError": "tracetime.errors",
     "OrdersInfo": "tracetime.graph.info",
     "Outside": "tracetime.graph.explanation",
@@ -210,14 +210,14 @@ _HOMES: Final = {
     "SeriesInfo": "tracetime.graph.info",
     "SharedPid": "tracetime.merging.shared_pids",
     "Snapshot": "tracetime.clocks.snapshot",
-    "SnapshotFault": "tracetime.trace_facts",
-    "EarlyKernels": "tracetime.trace_facts",
-    "OffsetShift": "tracetime.trace_facts",
+    "SnapshotFault": "tracetime.trace.facts",
+    "EarlyKernels": "tracetime.trace.facts",
+    "OffsetShift": "tracetime.trace.facts",
     "SourceError": "tracetime.errors",
-    "Trace": "tracetime.trace",
-    "TraceClockMove": "tracetime.trace_facts",
+    "Trace": "tracetime.trace.trace",
+    "TraceClockMove": "tracetime.trace.facts",
     "TraceError": "tracetime.errors",
-    "TraceWarning": "tracetime.trace_facts",
+    "TraceWarning": "tracetime.trace.facts",
     "TracetimeError": "tracetime.errors",
     "Span": "tracetime._kernels.perfetto.events",
     "Track": "tracetime._kernels.perfetto.writer",
@@ -225,21 +225,21 @@ _HOMES: Final = {
     "MeshHop": "tracetime.graph.tube.explanation",
     "TubeHop": "tracetime.graph.tube.explanation",
     "Unavailable": "tracetime.sources.source",
-    "OddEvents": "tracetime.trace_facts",
-    "UnusedBounds": "tracetime.trace_facts",
+    "OddEvents": "tracetime.trace.facts",
+    "UnusedBounds": "tracetime.trace.facts",
     "WallBound": "tracetime.clocks.wall_bound",
-    "WallClockBounds": "tracetime.trace_facts",
-    "WallClockContradiction": "tracetime.trace_facts",
+    "WallClockBounds": "tracetime.trace.facts",
+    "WallClockContradiction": "tracetime.trace.facts",
     "UsageError": "tracetime.errors",
-    "WrittenTimes": "tracetime.trace_facts",
-    "bake": "tracetime.baking",
+    "WrittenTimes": "tracetime.trace.facts",
+    "bake": "tracetime.verbs.bake",
     "calibrate": "tracetime.capture.calibrate",
     "clock_id": "tracetime.clocks.ids",
-    "TableConverter": "tracetime.table_converter",
-    "convert_table": "tracetime.table_conversion",
+    "TableConverter": "tracetime.tables.converter",
+    "convert_table": "tracetime.tables.conversion",
     "diagnose": "tracetime.doctor",
     "join_parts": "tracetime.capture.parts",
-    "match_messages": "tracetime.matching",
+    "match_messages": "tracetime.columns.matching",
     "open_trace": "tracetime.formats",
     "open_traces": "tracetime.formats",
     "record": "tracetime.capture.record",
@@ -253,10 +253,10 @@ _HOMES: Final = {
     "WrittenFile": "tracetime.merging.written",
     "WrittenTrace": "tracetime.merging.written",
     "merge": "tracetime.merging.merge",
-    "SplitPart": "tracetime.splitting",
-    "SplitSummary": "tracetime.splitting",
+    "SplitPart": "tracetime.verbs.split",
+    "SplitSummary": "tracetime.verbs.split",
     "Suspend": "tracetime.merging.suspends",
-    "split": "tracetime.splitting",
+    "split": "tracetime.verbs.split",
     "TimeService": "tracetime.sources.time_service.service",
     "TrueTime": "tracetime.sources.time_service.true_time",
     "now": "tracetime.sources.time_service.process",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot, open_trace
 from tracetime.analysis.constant_offsets import ConstantOffsets
 from tracetime.analysis.floor_cost import floor_cost_of_events
-from tracetime.convert import convert
+from tracetime.verbs.convert import convert
 
 S = 10**9
 REFERENCE, CLOCK, THIRD = ClockId(6), ClockId(200), ClockId(201)

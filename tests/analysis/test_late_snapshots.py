@@ -24,11 +24,11 @@ from reading import opened
 import tracetime as tt
 from tracetime import ConversionError, TraceError, UsageError
 from tracetime.analysis.advice import READ_LATER
-from tracetime.baking import bake
-from tracetime.convert import convert
 from tracetime.doctor import diagnose
 from tracetime.errors import UNKNOWN_SOURCE_CLOCK, UNKNOWN_TARGET_CLOCK
-from tracetime.event_clocks import by_clock, machine_indexes
+from tracetime.trace.event_clocks import by_clock, machine_indexes
+from tracetime.verbs.bake import bake
+from tracetime.verbs.convert import convert
 
 REALTIME, MONOTONIC, MONOTONIC_RAW, BOOTTIME = 1, 3, 5, 6
 GLOBAL_FTRACE, MONO_RAW_FTRACE = pb.FTRACE_CLOCK_GLOBAL, pb.FTRACE_CLOCK_MONO_RAW

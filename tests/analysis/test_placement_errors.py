@@ -7,7 +7,7 @@ from tracetime.analysis import placement_errors
 from tracetime.analysis.placement_errors import BEFORE_ZERO, PlacementErrors
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, AS_IS, NO_PATH, RESOLVED
-from tracetime.event_clocks import ClockNumbers
+from tracetime.trace.event_clocks import ClockNumbers
 
 HOME, OTHER, THIRD = ClockId(6), ClockId(3), ClockId(1)
 INT64_MAX = (1 << 63) - 1

@@ -15,8 +15,8 @@ from building import event, packet, pb, snapshot, trace
 from samples import BOOTTIME, CLOCK_SYNC, MANY, MONOTONIC, UNRESOLVED
 
 from tracetime import open_trace
-from tracetime.convert import convert
 from tracetime.formats.perfetto.read import reader
+from tracetime.verbs.convert import convert
 
 pytest_plugins = ["cli"]
 

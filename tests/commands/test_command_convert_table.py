@@ -14,7 +14,7 @@ from building import snapshot, trace
 from graphs import graph_of
 
 from tracetime import TraceError, UsageError
-from tracetime.table_inputs import open_table
+from tracetime.tables.inputs import open_table
 
 pytest_plugins = ["cli"]
 

@@ -15,8 +15,9 @@ import pytest
 from building import event, pb, trace
 from samples import CLOCK_SYNC, SLICES, UNRESOLVED
 
-from tracetime import UsageError, serve
-from tracetime.serve import PORT, UI, serving
+from tracetime import UsageError
+from tracetime.verbs import serve
+from tracetime.verbs.serve import PORT, UI, serving
 
 pytest_plugins = ["cli"]
 
@@ -340,7 +341,9 @@ def test_open_refuses_what_is_no_file(tracetime, write, tmp_path):
 )
 def test_a_signal_ends_it(write, number, code, said):
     # In a process of its own, with a port that nobody else has.
-    program = "import sys, tracetime.serve as s, tracetime.commands as c; s.PORT = 0; c.main()"
+    program = (
+        "import sys, tracetime.verbs.serve as s, tracetime.commands as c; s.PORT = 0; c.main()"
+    )
     command = [sys.executable, "-c", program, "open", write(CLOCK_SYNC), "--no-browser"]
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(

@@ -10,7 +10,7 @@ from building import packet, pb, trace
 from samples import BOOTTIME, EMPTY, SLICES
 
 from tracetime import UsageError, open_trace
-from tracetime.convert import convert_slices
+from tracetime.verbs.convert import convert_slices
 
 pytest_plugins = ["cli"]
 

@@ -332,7 +332,7 @@ def test_nor_at_the_prompt(terminal, path):
 )
 def test_no_error_about_a_file_acts_either(terminal, capsys, monkeypatch, tmp_path, name, data):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tracetime.serve.PORT", 0)
+    monkeypatch.setattr("tracetime.verbs.serve.PORT", 0)
     file = tmp_path / f"{NAME}.pftrace"
     if data is not None:
         file.write_bytes(data)
@@ -358,7 +358,7 @@ def arguments():
 def test_no_argument_acts(capsys, monkeypatch, write, tmp_path, name, param):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
-    monkeypatch.setattr("tracetime.serve.PORT", 0)
+    monkeypatch.setattr("tracetime.verbs.serve.PORT", 0)
     words = {
         "convert": ["t.pftrace", "-o", "o.csv"], "at": ["t.pftrace", "1000", "--from", "MONOTONIC"],
         "record": ["-o", "r", "--duration", "1ms", "--clock", "MONOTONIC"],

@@ -13,7 +13,7 @@ from tracetime import ClockId, ConversionError, Finding
 from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.doctor.catalogue import CATALOGUE
 from tracetime.doctor.trace_clock import moved
-from tracetime.trace_facts import TraceClockMove
+from tracetime.trace.facts import TraceClockMove
 
 HOST, SECOND, THIRD = (ClockId(6, machine=k) for k in range(3))
 FILE = ClockId(BUILTIN_IDS["TRACE_FILE"], machine=1)

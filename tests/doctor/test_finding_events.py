@@ -12,7 +12,7 @@ from samples import BOOTTIME, MONOTONIC
 from tracetime import diagnose
 from tracetime.doctor.finding import in_order
 from tracetime.doctor.finding_events import finding_events
-from tracetime.events_table import FINDING_EVENTS
+from tracetime.trace.events_table import FINDING_EVENTS
 
 COUNTED = {"events-reordered"}
 """Findings whose events are counted only."""

@@ -272,7 +272,7 @@ def test_whatever_is_wrong_with_one_trace_is_written_down(traces, out, monkeypat
 
 
 def test_a_trace_that_there_was_no_room_for_is_tried_again(traces, out, monkeypatch):
-    from tracetime.table_files import ParquetTable
+    from tracetime.tables.writers import ParquetTable
 
     with monkeypatch.context() as full:
         full.setattr(ParquetTable, "write", Mock(side_effect=OSError(errno.ENOSPC, "full")))

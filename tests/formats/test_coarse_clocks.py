@@ -12,9 +12,9 @@ from span_files import jaeger, jaeger_process, jaeger_span
 from tracetime import ClockGraph, ClockId, Snapshot, diagnose, open_trace
 from tracetime.analysis.floor_cost import FloorCost
 from tracetime.analysis.survey import Survey
-from tracetime.error_bars import ErrorBars
 from tracetime.errors import ONE_SIDED, REASONS, RESOLVED
-from tracetime.placement import placed_by_floor
+from tracetime.trace.error_bars import ErrorBars
+from tracetime.trace.placement import placed_by_floor
 
 pytest_plugins = ["cli"]
 

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from tracetime import ClockGraph, ClockId, Snapshot, TraceError, formats, open_trace
-from tracetime.events_table import TYPES, Kind
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.trace_file import Budget
+from tracetime.trace.events_table import TYPES, Kind
 
 MAGIC = b"RECORDS\n"
 MONOTONIC, REALTIME = ClockId(3), ClockId(1)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from reading import opened
 
-from tracetime.baking import BakeSummary, bake
+from tracetime.verbs.bake import BakeSummary, bake
 
 Slice = tuple[Any, ...]
 COLUMNS = ("name", "ts", "dur", "depth", "thread_name", "process_name", "category")

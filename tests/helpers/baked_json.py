@@ -19,8 +19,8 @@ from judged_arrows import (
 from trace_engine import Flow
 
 import tracetime as tt
-from tracetime.baking import BakeSummary
 from tracetime.graph.arguments import PolicyName
+from tracetime.verbs.bake import BakeSummary
 
 REASONS = {
     "flow_outside_slices": "flow_no_enclosing_slice",

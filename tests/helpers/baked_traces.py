@@ -12,9 +12,9 @@ from building import pb
 from reading import opened
 from twin import resolve
 
-from tracetime.baking import BakeSummary, bake
 from tracetime.graph.arguments import PolicyName
-from tracetime.trace import Trace
+from tracetime.trace.trace import Trace
+from tracetime.verbs.bake import BakeSummary, bake
 
 _EXTENSION = b"\xa2\xe9\x04"
 """The tag of field 9876."""

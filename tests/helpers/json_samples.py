@@ -33,7 +33,7 @@ from text_format import MAGIC, TextTrace, is_text
 from wall_bounds import bounded_recording
 
 from tools.make_ranks import make_ranks
-from tracetime import ClockId, fleet, formats, serve
+from tracetime import ClockId, fleet, formats
 from tracetime.analysis import summary
 from tracetime.capture import calibrate, promise_checks, sampling
 from tracetime.capture import record as recording
@@ -42,6 +42,7 @@ from tracetime.commands import clocks, run
 from tracetime.reporting import facts
 from tracetime.sources.fake import DeviceFaults, FakeClock, FakeDevice, FakeSource, FakeTime
 from tracetime.sources.source import ClockSource, Unavailable
+from tracetime.verbs import serve
 
 CHROMIUM = OWN / "traces" / "chromium_small.pftrace"
 DEMO = ROOT / "demo" / "demo.pftrace"

@@ -14,7 +14,7 @@ from building import (
 )
 from reading import opened
 
-from tracetime.events_table import NAMES_SCHEMA
+from tracetime.trace.events_table import NAMES_SCHEMA
 
 CLOCKS = snapshot({BOOTTIME: 2000, MONOTONIC: 1000})
 CLEARED = {"seq": 1, "cleared": True}

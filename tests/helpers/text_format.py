@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from tracetime import ClockGraph, ClockId, Snapshot, Trace, TraceError, UsageError
-from tracetime.events_table import Kind, Vocabulary
 from tracetime.formats.trace_file import Budget
-from tracetime.placement import placed_by_floor
-from tracetime.trace import TraceReading, WrittenSnapshots
+from tracetime.trace.events_table import Kind, Vocabulary
+from tracetime.trace.placement import placed_by_floor
+from tracetime.trace.trace import TraceReading, WrittenSnapshots
 
 MAGIC = b"#! clocks and events\n"
 KINDS = (Kind("event"),)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tracetime.trace import WrittenSnapshots
+from tracetime.trace.trace import WrittenSnapshots
 
 
 def as_written(rows: list[tuple[int, ...]], signs: Any = ()) -> WrittenSnapshots:

@@ -10,12 +10,12 @@ from places import ROOT
 from recorded import EXTENSION, EXTENSION_FIELD, PROTO
 from twin.records import SOURCE
 
-from tracetime import events_table
 from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.errors import REASONS
 from tracetime.formats.perfetto import schema
 from tracetime.formats.perfetto.read import wire
 from tracetime.graph import arguments
+from tracetime.trace import events_table
 
 KERNELS = ROOT / "src" / "tracetime" / "_kernels"
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import tracetime as tt
 from fuzz import costly
+from tracetime.columns.quantiles import median, medians
 from tracetime.doctor import Finding
 from tracetime.errors import ConversionError
 from tracetime.graph.tube.curves import _within
 from tracetime.graph.tube.pairs import Pairs
-from tracetime.quantiles import median, medians
 from tracetime.reporting import facts as report_facts
 from tracetime.reporting import measure as measuring
 from tracetime.reporting import sections

@@ -26,10 +26,10 @@ from tracetime.errors import (
     TracetimeError,
     UsageError,
 )
-from tracetime.event_baking.reasons import REASONS
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.ticks import Unit
 from tracetime.graph.tube.bars import Bars
+from tracetime.verbs.event_baking.reasons import REASONS
 
 _NUMBER: Final = rf"({'|'.join(BUILTIN_IDS)}|0x[0-9a-f]{{8}}|[0-9]+)"
 _CLOCK: Final = rf"^{_NUMBER}(@seq[0-9]+)?(@machine[0-9]+)?(@file[0-9]+)?$"

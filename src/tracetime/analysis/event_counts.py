@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from tracetime.analysis.groups import Group, GroupCounter
-from tracetime.arrays import known_of
 from tracetime.clocks.ids import ClockId
+from tracetime.columns.arrays import known_of
 from tracetime.errors import REASONS
-from tracetime.event_clocks import ClockNumbers, run_starts
-from tracetime.events_table import Columns
 from tracetime.graph.values import distances
+from tracetime.trace.event_clocks import ClockNumbers, run_starts
+from tracetime.trace.events_table import Columns
 
 _CLOCK: Final = ("clock", "sequence", "machine")
 """The columns that name the clock of a row."""

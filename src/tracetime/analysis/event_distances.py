@@ -17,8 +17,8 @@ import numpy.typing as npt
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import AS_IS, RESOLVED
-from tracetime.events_table import Columns, Kind
 from tracetime.graph.graph import ClockGraph
+from tracetime.trace.events_table import Columns, Kind
 
 Values = npt.NDArray[np.int64]
 

@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.analysis.constant_offsets import ConstantOffsets
-from tracetime.arrays import known_of, values_of
 from tracetime.clocks.ids import ClockId
+from tracetime.columns.arrays import known_of, values_of
 from tracetime.errors import (
     TracetimeError,
 )
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.values import ascending, distances, gains
-from tracetime.trace import Trace
+from tracetime.trace.trace import Trace
 
 Values = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

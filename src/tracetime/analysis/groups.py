@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import REASONS, RESOLVED
-from tracetime.event_clocks import Rows, run_starts
-from tracetime.events_table import Columns
+from tracetime.trace.event_clocks import Rows, run_starts
+from tracetime.trace.events_table import Columns
 
 Values = npt.NDArray[np.int64]
 

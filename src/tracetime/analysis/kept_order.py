@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 
 from tracetime._kernels.common.columns import Sequences
+from tracetime.clocks.int_arrays import is_any_of
 from tracetime.errors import PLACED
-from tracetime.events_table import Columns
-from tracetime.int_arrays import is_any_of
+from tracetime.trace.events_table import Columns
 
 _PACKET: Final = 0
 """The kind of rows that are packets, in every vocabulary of Perfetto's."""

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.errors import AMBIGUOUS_SOURCE, AS_IS, ONE_SIDED, REASONS, RESOLVED
-from tracetime.event_clocks import ClockNumbers
-from tracetime.events_table import Columns
 from tracetime.graph.values import distances
+from tracetime.trace.event_clocks import ClockNumbers
+from tracetime.trace.events_table import Columns
 
 Values = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

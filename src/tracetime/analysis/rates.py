@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
+from tracetime.columns.quantiles import medians
 from tracetime.graph.values import difference, gains
-from tracetime.quantiles import medians
 
 Values = npt.NDArray[np.int64]
 

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
-from tracetime.event_clocks import distinct
 from tracetime.graph.values import ascending
-from tracetime.trace import WrittenSnapshots
+from tracetime.trace.event_clocks import distinct
+from tracetime.trace.trace import WrittenSnapshots
 
 Values = npt.NDArray[np.int64]
 

@@ -26,8 +26,8 @@ from tracetime.graph.tube.bars import Bars
 
 if TYPE_CHECKING:
     from tracetime.graph.info import ClockInfo
-    from tracetime.trace import Trace, TraceReading
-    from tracetime.trace_facts import TraceWarning
+    from tracetime.trace.facts import TraceWarning
+    from tracetime.trace.trace import Trace, TraceReading
 
 _COUNTED_ROWS: Final = 1_000_000
 """Up to so many events are placed again, by the tube, to count those that floor reorders."""

@@ -22,11 +22,11 @@ from tracetime.analysis.groups import Group, GroupCounter, places_of
 from tracetime.analysis.rates import LEAST_SNAPSHOTS, Rate, Read, rates_of
 from tracetime.analysis.snapshots import MOST_KEPT, Written
 from tracetime.analysis.windows import Between, Counts
-from tracetime.arrays import known_of
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.int_arrays import is_any_of
 from tracetime.clocks.snapshot import INT64_MAX
-from tracetime.error_bars import ErrorBars
+from tracetime.columns.arrays import known_of
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
     PLACED,
@@ -37,8 +37,6 @@ from tracetime.errors import (
     TracetimeError,
     UsageError,
 )
-from tracetime.event_clocks import ClockNumbers
-from tracetime.events_table import Columns
 from tracetime.graph.arguments import is_cpu_time
 from tracetime.graph.comparison import eventful, inconsistencies, shared_with_references
 from tracetime.graph.graph import ClockGraph
@@ -50,8 +48,10 @@ from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.graph.tube.results import Inconsistency
 from tracetime.graph.tube.wraps import Counter
 from tracetime.graph.values import distances
-from tracetime.int_arrays import is_any_of
-from tracetime.trace import Trace
+from tracetime.trace.error_bars import ErrorBars
+from tracetime.trace.event_clocks import ClockNumbers
+from tracetime.trace.events_table import Columns
+from tracetime.trace.trace import Trace
 
 Values = npt.NDArray[np.int64]
 

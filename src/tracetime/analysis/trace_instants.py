@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tracetime.arrays import known_of
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.instants import Instant, parse_instant
 from tracetime.clocks.wall_time import NS_PER_DAY
+from tracetime.columns.arrays import known_of
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.arguments import PolicyName
-from tracetime.wall_times import REALTIME
+from tracetime.trace.wall_times import REALTIME
 
 if TYPE_CHECKING:
     from tracetime.graph.tube.bars import Bars
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 _TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
 """The trace clock of a trace without snapshots: a rule sets it equal to BOOTTIME."""

@@ -19,9 +19,9 @@ import numpy as np
 from tracetime.analysis.meetings import meetings
 from tracetime.analysis.span_pairs import Spans, count_undecided, pairs_to_show
 from tracetime.clocks.ids import ClockId
-from tracetime.events_table import Columns
 from tracetime.graph.tube.bars import Bars
-from tracetime.slice_ends import Rows, SliceEnds
+from tracetime.trace.events_table import Columns
+from tracetime.trace.slice_ends import Rows, SliceEnds
 
 
 class Bar(NamedTuple):

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ByClock, ClockId, ClockLike
+from tracetime.clocks.int_arrays import IntArray, check_int64
 from tracetime.errors import UsageError
-from tracetime.int_arrays import IntArray, check_int64
 
 INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1

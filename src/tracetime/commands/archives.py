@@ -11,7 +11,7 @@ from tracetime.errors import TracetimeError
 from tracetime.text import printable
 
 if TYPE_CHECKING:
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 
 def traces_in(
@@ -28,7 +28,7 @@ def traces_in(
             opens it raises why the others cannot. Without, a warning says so.
     """
     from tracetime.formats import open_archive, open_standard_input, open_trace
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
     for path in paths:
         try:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tracetime.graph.explanation import Explanation
     from tracetime.graph.tube.bars import Bars
     from tracetime.graph.tube.explanation import TubeExplanation
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
 

@@ -14,14 +14,14 @@ from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text, size
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
-from tracetime.event_baking.reasons import REASONS
 from tracetime.text import count, duration, printable
+from tracetime.verbs.event_baking.reasons import REASONS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tracetime.baking import BakeSummary
     from tracetime.graph.arguments import PolicyName
+    from tracetime.verbs.bake import BakeSummary
 
 
 @click.command("bake")
@@ -59,8 +59,8 @@ def command(
       tracetime bake chrome.json.gz -o chrome.pftrace
       tracetime bake trace.pftrace -o - | ssh host 'cat > better.pftrace'
     """
-    from tracetime.baking import bake
     from tracetime.formats import open_trace
+    from tracetime.verbs.bake import bake
 
     started = time.perf_counter()
     to_stdout = out == "-"

@@ -29,7 +29,7 @@ from tracetime.text import count, duration, printable
 if TYPE_CHECKING:
     from tracetime.graph.graph import ClockGraph
     from tracetime.graph.info import ClockInfo
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 
 EDGES_LISTED: Final = 1 << 16

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tracetime.analysis.trace_instants import Span
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.tube.bars import Bars
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 
 @click.command("convert")
@@ -130,8 +130,8 @@ def command(  # noqa: PLR0913  a parameter for each option
     """
     from tracetime.analysis.summary import Summary, settle_cost
     from tracetime.commands.convert_summary import print_summary
-    from tracetime.convert import SlicesSummary, convert, convert_slices
     from tracetime.formats import open_trace
+    from tracetime.verbs.convert import SlicesSummary, convert, convert_slices
 
     started = time.perf_counter()
     to_stdout = out == "-"

@@ -16,9 +16,9 @@ from tracetime.commands.show import (
     size,
 )
 from tracetime.commands.terminal import echo
-from tracetime.convert import SlicesSummary
 from tracetime.graph.clock_names import coverage, named
 from tracetime.text import count, duration, printable
+from tracetime.verbs.convert import SlicesSummary
 
 if TYPE_CHECKING:
     from rich.console import Console

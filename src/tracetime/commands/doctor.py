@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tracetime.clocks.ids import ClockId
     from tracetime.doctor import Finding
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 _COLOURS: Final[dict[str, str]] = {"error": "red", "warning": "yellow", "info": "blue"}
 _IN_ORDER: Final = "the clocks are in order."
@@ -157,7 +157,7 @@ def _events(trace: Trace, findings: list[Finding], code: str) -> pa.Table:
 
     from tracetime.doctor.finding import in_order
     from tracetime.doctor.finding_events import finding_events
-    from tracetime.events_table import FINDING_EVENTS
+    from tracetime.trace.events_table import FINDING_EVENTS
 
     numbered = enumerate(in_order(findings))
     return pa.Table.from_batches(

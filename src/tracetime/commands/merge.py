@@ -14,8 +14,8 @@ from tracetime.commands.options import json_option, reading_options
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text, size
 from tracetime.commands.terminal import echo
-from tracetime.event_baking.reasons import REASONS
 from tracetime.text import count, duration, printable, signed_duration
+from tracetime.verbs.event_baking.reasons import REASONS
 
 if TYPE_CHECKING:
     from rich.console import Console

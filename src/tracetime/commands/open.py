@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tracetime.analysis.placement_errors import ClockError
     from tracetime.clocks.domain import ClockDomain
     from tracetime.clocks.ids import ClockId
-    from tracetime.error_tracks import ErrorTracks
+    from tracetime.verbs.error_tracks import ErrorTracks
 
 _MOST_LISTED: Final = 8
 """Clocks without an error bar that are listed: about three lines."""
@@ -74,7 +74,7 @@ def command(
       tracetime open trace.pftrace --tube --assume-half-width BOOTTIME=100ns
       tracetime open trace.pftrace --no-browser --timeout 60
     """
-    from tracetime.serve import UI, serving
+    from tracetime.verbs.serve import UI, serving
 
     if any(limits.values()) and not tube:
         raise UsageError("options that describe clocks are for error bars: give --tube, too")
@@ -114,8 +114,8 @@ def _with_tracks(
     trace: str, reading: dict[str, Any], domains: list[ClockDomain]
 ) -> tuple[IO[bytes], ErrorTracks, Callable[[ClockId], str]]:
     """What to serve, the tracks to add, and what clocks are called."""
-    from tracetime.error_tracks import with_error_tracks
     from tracetime.formats import open_trace
+    from tracetime.verbs.error_tracks import with_error_tracks
 
     try:
         with (

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 PATIENCE_S: Final = 1.0
 """Commands that take less stay without it, and do not load what draws it."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tracetime.clocks.ids import ClockId
     from tracetime.errors import TraceError
-    from tracetime.trace_facts import TraceWarning
+    from tracetime.trace.facts import TraceWarning
 
 MOST_WARNINGS: Final = 5
 """Messages of warnings that are printed: the summary stays on one screen."""

@@ -37,7 +37,7 @@ def command(trace: str, reading: dict[str, Any], directory: str, as_json: bool) 
       cat a.pftrace b.pftrace | tracetime split - -o parts --json
     """
     from tracetime.formats import open_trace
-    from tracetime.splitting import split
+    from tracetime.verbs.split import split
 
     with Progress("splitting") as progress, progress.follow(open_trace(trace, **reading)) as opened:
         summary = split(opened, directory)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.tube.bars import Bars
     from tracetime.sql.session import Result
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 _WINDOWS: Final = 1 << 30
 """Bytes that reading traces may take while a statement runs, besides those of the database."""
@@ -134,7 +134,7 @@ def command(  # noqa: PLR0913  a parameter for each option
         group by trace"
       tracetime sql trace.pftrace
     """
-    from tracetime.memory import limited_memory
+    from tracetime.sql.memory import limited_memory
     from tracetime.sql.session import Session
     from tracetime.sql.view import View
 

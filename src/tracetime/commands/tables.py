@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.graph import ClockGraph
     from tracetime.graph.tube.bars import Bars
-    from tracetime.table_file_conversion import TableSummary
+    from tracetime.tables.file_conversion import TableSummary
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,7 +36,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def is_no_trace(path: str) -> bool:
     """Whether this is a query, or CSV by its ending and no trace by its beginning."""
     from tracetime.formats import is_of_a_format
-    from tracetime.table_inputs import QUERY
+    from tracetime.tables.inputs import QUERY
 
     return path.startswith(QUERY) or (
         path.lower().endswith((".csv", ".csv.gz", ".tsv")) and not is_of_a_format(path)
@@ -156,8 +156,8 @@ def convert_mapped(  # noqa: PLR0913  the options of the command
     as_json: bool,
 ) -> int:
     """Convert a table file, and print what came of it."""
-    from tracetime.table_file_conversion import convert_table_file
-    from tracetime.table_inputs import open_table
+    from tracetime.tables.file_conversion import convert_table_file
+    from tracetime.tables.inputs import open_table
 
     if not table.maps:
         raise UsageError(

@@ -29,7 +29,7 @@ from tracetime.doctor.structure import structure
 from tracetime.doctor.trace_clock import moved
 from tracetime.doctor.wakings import early_kernels, late_wakings
 from tracetime.doctor.written_times import written_times
-from tracetime.trace import Trace, check_trace
+from tracetime.trace.trace import Trace, check_trace
 
 __all__ = ["SEVERITIES", "TOLERANCE_NS", "Finding", "Severity", "diagnose"]
 

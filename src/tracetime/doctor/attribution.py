@@ -15,6 +15,7 @@ import numpy as np
 from tracetime.analysis.survey import Survey, Values
 from tracetime.clocks.families import STOPS_IN_SUSPEND, WALL, steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.columns.quantiles import median
 from tracetime.doctor.incidents import BACK, distinct_suspends
 from tracetime.doctor.jump_columns import (
     Floats,
@@ -25,7 +26,6 @@ from tracetime.doctor.jump_columns import (
 )
 from tracetime.graph.tube.discontinuities import PairDiscontinuities
 from tracetime.graph.values import difference
-from tracetime.quantiles import median
 
 _BOOTTIME: Final = (BUILTIN_IDS["BOOTTIME"],)
 _MOST_OTHERS: Final = 15

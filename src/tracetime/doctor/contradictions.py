@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from tracetime.analysis.survey import Survey
+from tracetime.columns.quantiles import median
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding
 from tracetime.graph.tube.contradictions import Contradiction
 from tracetime.graph.tube.pair import Pair
-from tracetime.quantiles import median
 from tracetime.text import count, duration
 
 

@@ -10,17 +10,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime.analysis.groups import places_of
-from tracetime.arrays import arrow_of, known_of
+from tracetime.columns.arrays import arrow_of, known_of
 from tracetime.doctor.finding import EventSelection, Finding
-from tracetime.error_bars import ErrorBars
 from tracetime.errors import REASONS, RESOLVED, TraceError
-from tracetime.event_clocks import ClockNumbers, Rows
-from tracetime.events_table import FINDING_EVENTS, Columns, record_batch
 from tracetime.graph.values import distances
+from tracetime.trace.error_bars import ErrorBars
+from tracetime.trace.event_clocks import ClockNumbers, Rows
+from tracetime.trace.events_table import FINDING_EVENTS, Columns, record_batch
 
 if TYPE_CHECKING:
     from tracetime.clocks.ids import ClockId
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 Mask = npt.NDArray[np.bool_]
 

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.analysis.survey import MOST_ORDERED, Survey
-from tracetime.arrays import known_of
 from tracetime.clocks.families import WALL
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.columns.arrays import known_of
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.contradictions import against_snapshots
 from tracetime.doctor.finding import EventSelection, Finding

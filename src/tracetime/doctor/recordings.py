@@ -14,11 +14,11 @@ import numpy as np
 from tracetime.analysis.recording_starts import READ_WITHIN_NS, breaks, starts
 from tracetime.analysis.snapshots import Series, Values, Written
 from tracetime.analysis.survey import Survey
+from tracetime.columns.quantiles import median
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding
-from tracetime.quantiles import median
 from tracetime.text import count
-from tracetime.trace import Trace
+from tracetime.trace.trace import Trace
 
 JOINED: Final = "recordings-joined"
 DISORDERED: Final = "file-out-of-order"

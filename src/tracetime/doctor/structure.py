@@ -17,7 +17,7 @@ from tracetime.doctor.finding import EventSelection, Finding, all_of, names
 from tracetime.errors import AS_IS, REASONS, RESOLVED
 from tracetime.graph.tube.results import Inconsistency
 from tracetime.text import count, duration
-from tracetime.trace_facts import SnapshotFault
+from tracetime.trace.facts import SnapshotFault
 
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 _LONG_PATH: Final = 3

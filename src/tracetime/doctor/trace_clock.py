@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from tracetime.analysis.survey import Survey
-from tracetime.arrays import known_of
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.columns.arrays import known_of
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding
 from tracetime.doctor.machine_ties import tied_machines

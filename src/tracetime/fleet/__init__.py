@@ -18,7 +18,7 @@ from tracetime.fleet.part import convert_one
 from tracetime.fleet.pool import run_in_pool
 from tracetime.fleet.run import Engine, FleetSummary, Progress, run
 from tracetime.fleet.tracker import start_quiet_tracker
-from tracetime.open_options import OpenOptions
+from tracetime.trace.open_options import OpenOptions
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName

@@ -18,7 +18,7 @@ from tracetime.formats.perfetto.read.machine_facts import MachineFacts, machine_
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.graph.graph import ClockGraph
 from tracetime.reporting.measure import ClockPair, Measured, measure
-from tracetime.trace import Trace
+from tracetime.trace.trace import Trace
 
 SCHEMA: Final = pa.schema(
     [

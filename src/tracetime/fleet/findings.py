@@ -12,9 +12,9 @@ from tracetime.analysis.survey import Survey
 from tracetime.doctor import findings_of
 from tracetime.fleet.clocks import SCHEMA, clocks_batch
 from tracetime.sql.tables import FINDINGS, findings_batch
-from tracetime.table_files import ParquetTable
-from tracetime.table_output import TableOutput
-from tracetime.trace import Trace
+from tracetime.tables.output import TableOutput
+from tracetime.tables.writers import ParquetTable
+from tracetime.trace.trace import Trace
 
 
 def write_findings(

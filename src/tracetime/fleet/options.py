@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tracetime.clocks.domain import domain_facts
-from tracetime.open_options import OpenOptions
+from tracetime.trace.open_options import OpenOptions
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
@@ -30,7 +30,7 @@ class Options:
 
     Attributes:
         table: the table that its rows go to.
-        policy, bars, to, names: as of `tracetime.convert.convert`; of slices the first two.
+        policy, bars, to, names: as of `tracetime.verbs.convert.convert`; of slices the first two.
         tolerance_ns: of findings, as of `diagnose`.
         reading: how traces are opened.
     """

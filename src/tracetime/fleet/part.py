@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.analysis.summary import Summary
-from tracetime.convert import convert, convert_slices
 from tracetime.errors import ConversionError, TraceError, TracetimeError, UsageError
 from tracetime.fleet.options import Options
 from tracetime.fleet.records import Record, log_of, part_name, put_json, rejected_of
@@ -19,9 +18,10 @@ from tracetime.fleet.sources import Source, fetched, file_of, source_of
 from tracetime.fleet.store import Store, open_store
 from tracetime.formats import open_trace
 from tracetime.inputs import keep_inputs, open_to_read
+from tracetime.verbs.convert import convert, convert_slices
 
 if TYPE_CHECKING:
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 
 _PIECE: Final = 1 << 20

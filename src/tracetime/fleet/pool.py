@@ -21,7 +21,7 @@ from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Final, TypeVar, cast
 
-from tracetime.memory import limit_memory
+from tracetime.sql.memory import limit_memory
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 from tracetime.errors import UsageError
-from tracetime.memory import limited_memory
+from tracetime.sql.memory import limited_memory
 from tracetime.text import printable
 
 T = TypeVar("T")

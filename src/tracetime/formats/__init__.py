@@ -24,7 +24,7 @@ from tracetime.formats import (
     table,
     xdf,
 )
-from tracetime.open_options import (
+from tracetime.trace.open_options import (
     MAX_CLOCKS,
     MAX_EXPANSION,
     MAX_TUBES,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tracetime.formats.archive.archive import Archive
     from tracetime.formats.trace_file import TraceFile
     from tracetime.formats.trace_folder import TraceFolder
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 BEGINNING: Final = 512
 """Bytes by which the format of a file is recognised."""

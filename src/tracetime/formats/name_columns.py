@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrays import values_of
-from tracetime.events_table import (
+from tracetime.columns.arrays import values_of
+from tracetime.trace.events_table import (
     HAS_ARGS,
     HAS_CPU,
     HAS_PID,

@@ -13,19 +13,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime._kernels.slices import in_lanes
-from tracetime.arrays import known_of
+from tracetime.clocks.int_arrays import is_any_of
 from tracetime.clocks.snapshot import INT64_MAX
-from tracetime.error_bars import ErrorBars
+from tracetime.columns.arrays import known_of
 from tracetime.errors import PLACED as PLACED_STATUSES
-from tracetime.events_table import CUT_OFF
 from tracetime.formats.replayed_slices import Entries, ReplayedSlices
 from tracetime.formats.span_table import SpanReadings, SpanTable
-from tracetime.int_arrays import is_any_of
-from tracetime.slices_table import NO_NUMBER, OPEN, Owners, SliceReading, Strings
+from tracetime.trace.error_bars import ErrorBars
+from tracetime.trace.events_table import CUT_OFF
+from tracetime.trace.slices_table import NO_NUMBER, OPEN, Owners, SliceReading, Strings
 
 if TYPE_CHECKING:
     from tracetime.graph.tube.bars import Bars
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 Rows = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]

@@ -14,20 +14,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrays import texts_of
 from tracetime.clocks.ids import ClockId
-from tracetime.error_bars import PlacementObserver
+from tracetime.columns.arrays import texts_of
 from tracetime.errors import OVERFLOW, TraceError, UsageError
-from tracetime.events_table import CUT_OFF, EARLY, Columns, Kind, Vocabulary
 from tracetime.formats.name_columns import name_columns
 from tracetime.formats.trace_file import TraceFile
 from tracetime.formats.trace_folder import TraceFolder
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
-from tracetime.open_options import OpenOptions
-from tracetime.placement import placed_by_floor
-from tracetime.trace import Trace, TraceReading
+from tracetime.trace.error_bars import PlacementObserver
+from tracetime.trace.events_table import CUT_OFF, EARLY, Columns, Kind, Vocabulary
+from tracetime.trace.open_options import OpenOptions
+from tracetime.trace.placement import placed_by_floor
+from tracetime.trace.trace import Trace, TraceReading
 
 Item = TypeVar("Item")
 

@@ -14,17 +14,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrays import arrow_of
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.events_table import CUT_OFF, Columns
-from tracetime.slice_ends import SliceEnds
-from tracetime.slices_table import OPEN, SLICES_SCHEMA, Args, Owners, Strings, slice_batches
+from tracetime.columns.arrays import arrow_of
+from tracetime.trace.events_table import CUT_OFF, Columns
+from tracetime.trace.slice_ends import SliceEnds
+from tracetime.trace.slices_table import OPEN, SLICES_SCHEMA, Args, Owners, Strings, slice_batches
 
 if TYPE_CHECKING:
     from tracetime._kernels.slices import SliceTables
     from tracetime.clocks.ids import ClockId
     from tracetime.graph.tube.bars import Bars
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 Entries: TypeAlias = npt.NDArray[np.int32]
 """Events of slices, by their number in the log; -1: none."""

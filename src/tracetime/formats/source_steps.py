@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.common.columns import StepCounts
-from tracetime.time_steps import TimeSteps
+from tracetime.columns.time_steps import TimeSteps
 
 Values = npt.NDArray[np.int64]
 

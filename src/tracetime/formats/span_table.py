@@ -11,14 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime.errors import AS_IS
-from tracetime.event_clocks import ClockNumbers
-from tracetime.events_table import CUT_OFF, EARLY, Columns
 from tracetime.formats.replayed_slices import Entries
-from tracetime.placement import placed_by_floor
-from tracetime.slice_ends import PLACED
+from tracetime.trace.event_clocks import ClockNumbers
+from tracetime.trace.events_table import CUT_OFF, EARLY, Columns
+from tracetime.trace.placement import placed_by_floor
+from tracetime.trace.slice_ends import PLACED
 
 if TYPE_CHECKING:
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 Rows = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]

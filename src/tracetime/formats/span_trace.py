@@ -11,8 +11,8 @@ from tracetime.formats.record_trace import RecordTrace
 from tracetime.formats.replayed_slices import go_on
 from tracetime.formats.span_table import SpanTable
 from tracetime.graph.tube.bars import Bars
-from tracetime.slice_ends import SliceEnds
-from tracetime.slices_table import SliceReading
+from tracetime.trace.slice_ends import SliceEnds
+from tracetime.trace.slices_table import SliceReading
 
 
 class SpanTrace(RecordTrace):

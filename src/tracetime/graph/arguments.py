@@ -9,8 +9,8 @@ import numpy as np
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
+from tracetime.clocks.int_arrays import IntArray
 from tracetime.errors import ConversionError, UsageError
-from tracetime.int_arrays import IntArray
 from tracetime.text import printable
 
 PolicyName: TypeAlias = Literal["floor", "tube"]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
+from tracetime.clocks.int_arrays import IntArray
 from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph import adding_orders, comparison, conversion
@@ -38,14 +39,13 @@ from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.tube.explanation import TubeExplanation
 from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
 from tracetime.graph.values import Result, take
-from tracetime.int_arrays import IntArray
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from bokeh.models import UIElement
 
-    from tracetime.arrow_tables import SupportsArrowStream
     from tracetime.clocks.instants import FloatUnit
+    from tracetime.columns.arrow_tables import SupportsArrowStream
     from tracetime.graph.tube.curves import Curves
 
 

@@ -10,13 +10,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrow_tables import SupportsArrowStream, batches_of, check_column, check_columns_of
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.instants import FloatUnit
 from tracetime.clocks.snapshot import Reading, Snapshot
+from tracetime.columns.arrow_tables import (
+    SupportsArrowStream,
+    batches_of,
+    check_column,
+    check_columns_of,
+)
+from tracetime.columns.time_columns import TimeColumn, refuse_beyond, time_column
 from tracetime.errors import UsageError
 from tracetime.text import printable
-from tracetime.time_columns import TimeColumn, refuse_beyond, time_column
 
 _MOST_WIDTH_NS: Final = 10**18
 

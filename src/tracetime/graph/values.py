@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeAlias, Typ
 import numpy as np
 import numpy.typing as npt
 
+from tracetime.clocks.int_arrays import check_int64
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import UsageError
-from tracetime.int_arrays import check_int64
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +72,7 @@ class Given(NamedTuple):
         missing = np.zeros(len(values), dtype=bool) if bad is None else bad.astype(bool)
         if self.missing is not None:
             missing |= self.missing
-        from tracetime.arrays import arrow_of
+        from tracetime.columns.arrays import arrow_of
 
         return arrow_of(values, missing)
 
@@ -116,7 +116,7 @@ def _values_and_missing(ts: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
         # The type of an array that is empty or holds nulls only.
         ts = ts.cast("int64")
     if hasattr(ts, "offset"):
-        from tracetime.arrays import values_of
+        from tracetime.columns.arrays import values_of
 
         values, missing = values_of(ts)
         return values if missing is None else np.where(missing, 0, values), missing

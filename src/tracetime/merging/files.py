@@ -13,17 +13,17 @@ import numpy as np
 
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.int_arrays import is_any_of
 from tracetime.errors import PLACED, ConversionError, TraceError, UsageError
 from tracetime.formats import open_archive, open_standard_input, open_traces
 from tracetime.formats.perfetto.read.baked_trace import BakedTrace
 from tracetime.formats.perfetto.read.boot_facts import BootFacts, boot_facts
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
-from tracetime.int_arrays import is_any_of
 from tracetime.merging.ahead import each
 from tracetime.merging.manifest_members import machine_names, manifest_of
 from tracetime.merging.manifest_reading import Manifest
 from tracetime.text import did_you_mean, printable
-from tracetime.trace import Trace
+from tracetime.trace.trace import Trace
 
 BOOTTIME = ClockId(BUILTIN_IDS["BOOTTIME"])
 

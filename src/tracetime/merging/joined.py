@@ -24,7 +24,7 @@ from tracetime.merging.message_ties import TCP, MessageRule, Messages, add_messa
 from tracetime.merging.span_calls import add_span_calls
 from tracetime.merging.ties import Tie
 from tracetime.merging.wall_clocks import add_wall_clocks
-from tracetime.trace import Trace
+from tracetime.trace.trace import Trace
 
 
 class OwnEvidence(NamedTuple):

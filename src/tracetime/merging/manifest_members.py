@@ -6,7 +6,7 @@ from tracetime.errors import TraceError
 from tracetime.formats.archive.archive import Archive
 from tracetime.merging.manifest_reading import MOST_BYTES, Manifest, read_manifest
 from tracetime.text import printable
-from tracetime.trace import Trace
+from tracetime.trace.trace import Trace
 
 
 def manifest_of(archive: Archive) -> Manifest | None:

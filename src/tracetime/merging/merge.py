@@ -12,8 +12,8 @@ from tracetime.merging.joined import JoinedTraces
 from tracetime.merging.manifest import write_archive
 from tracetime.merging.perfetto_output import ENDING, write_trace
 from tracetime.merging.report import MergeReport, report_of
-from tracetime.open_options import MAX_CLOCKS, MAX_EXPANSION, MAX_TUBES, OrderSource
-from tracetime.trace import Trace
+from tracetime.trace.open_options import MAX_CLOCKS, MAX_EXPANSION, MAX_TUBES, OrderSource
+from tracetime.trace.trace import Trace
 
 
 # long: half of it is its docstring

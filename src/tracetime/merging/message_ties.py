@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracetime.columns.matching import numbered
 from tracetime.errors import UsageError
 from tracetime.graph.graph import ClockGraph
-from tracetime.matching import numbered
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, of_file
 from tracetime.merging.rules import parts_of, rows_of, times_of, with_keys

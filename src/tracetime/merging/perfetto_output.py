@@ -24,18 +24,15 @@ from tracetime._kernels.perfetto.baked_clocks import BakedClocks
 from tracetime._kernels.perfetto.renumber import Renumberer
 from tracetime._kernels.perfetto.rows import Rows
 from tracetime.analysis.kept_order import KeptOrder
-from tracetime.arrays import known_of
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.int_arrays import is_any_of
+from tracetime.columns.arrays import known_of
 from tracetime.errors import OVERFLOW, PLACED
-from tracetime.event_baking.place import Place
-from tracetime.event_baking.writing import write_events
-from tracetime.events_table import Columns
 from tracetime.formats.chrome_json.reader import ChromeJsonTrace
 from tracetime.formats.perfetto.extension import BAKED_BY
 from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
-from tracetime.int_arrays import is_any_of
 from tracetime.merging.ahead import Ahead, Made
 from tracetime.merging.files import MergedFile, of_file
 from tracetime.merging.joined import JoinedTraces
@@ -44,6 +41,9 @@ from tracetime.merging.processes import Processes
 from tracetime.merging.report import MergeReport
 from tracetime.merging.written import WrittenFile, WrittenTrace
 from tracetime.text import printable
+from tracetime.trace.events_table import Columns
+from tracetime.verbs.event_baking.place import Place
+from tracetime.verbs.event_baking.writing import write_events
 
 ENDING: Final = ".pftrace"
 

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.error_bars import ErrorBars, TubeFaults
+from tracetime.clocks.int_arrays import is_any_of
 from tracetime.errors import AS_IS, PLACED, ConversionError
-from tracetime.events_table import Columns
 from tracetime.formats.perfetto.schema import KINDS
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
-from tracetime.int_arrays import is_any_of
 from tracetime.merging.joined import JoinedTraces
+from tracetime.trace.error_bars import ErrorBars, TubeFaults
+from tracetime.trace.events_table import Columns
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 

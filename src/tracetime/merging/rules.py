@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracetime.slices_table import Slices
-from tracetime.trace import Events
+from tracetime.trace.slices_table import Slices
+from tracetime.trace.trace import Events
 
 _PART: Final = re.compile(r"(\w+)=(\S+)")
 

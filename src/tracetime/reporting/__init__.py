@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.doctor import TOLERANCE_NS, Finding
-from tracetime.trace import Trace, check_trace
+from tracetime.trace.trace import Trace, check_trace
 
 __all__ = ["Report", "report"]
 

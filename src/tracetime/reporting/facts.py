@@ -12,13 +12,13 @@ from typing import Final
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor import Finding, findings_of
-from tracetime.events_table import Columns
 from tracetime.graph.clock_names import fold
 from tracetime.reporting.file_places import FilePlaces
 from tracetime.reporting.measure import ClockPair, Measured, PairFacts, measure
 from tracetime.reporting.span_facts import SpanFacts, measure_spans
 from tracetime.reporting.timeline import Histogram, Timeline
-from tracetime.trace import Trace
+from tracetime.trace.events_table import Columns
+from tracetime.trace.trace import Trace
 
 MOST_PAIRS: Final = 10
 """Pairs with a picture: those with findings, events or discontinuities."""

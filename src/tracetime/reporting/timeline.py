@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.int_arrays import is_any_of
 from tracetime.errors import PLACED
-from tracetime.event_clocks import machine_indexes
-from tracetime.events_table import Columns
-from tracetime.int_arrays import is_any_of
+from tracetime.trace.event_clocks import machine_indexes
+from tracetime.trace.events_table import Columns
 
 Values = npt.NDArray[np.int64]
 

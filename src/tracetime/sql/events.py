@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from tracetime.events_table import NAMES_SCHEMA, schema_of
-from tracetime.wall_times import WALL_TIME, wall_times
+from tracetime.trace.events_table import NAMES_SCHEMA, schema_of
+from tracetime.trace.wall_times import WALL_TIME, wall_times
 
 if TYPE_CHECKING:
     from tracetime.sql.view import View
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 Extras = frozenset[str]
 """Groups of columns that `events` has besides those that it always has: keys of `EXTRAS`."""

@@ -10,9 +10,15 @@ from typing import Final
 import duckdb
 
 from tracetime.atomic_file import file_target, whole_file
-from tracetime.duckdb_files import OpenedFiles, copy_target, first_path, local_path, uses_files
 from tracetime.errors import UsageError
 from tracetime.inputs import refuse_input
+from tracetime.tables.duckdb_files import (
+    OpenedFiles,
+    copy_target,
+    first_path,
+    local_path,
+    uses_files,
+)
 
 _KEPT_SETTINGS: Final = (
     "SELECT name FROM duckdb_settings() WHERE NOT regexp_matches(name, "

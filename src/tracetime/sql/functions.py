@@ -10,15 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime.analysis.trace_instants import trace_time_of
-from tracetime.arrays import arrow_of, known_of
 from tracetime.clocks.ids import ClockId
+from tracetime.columns.arrays import arrow_of, known_of
 from tracetime.errors import UsageError
 from tracetime.graph.ticks import refuse_floor_of_ticks
 from tracetime.sql.streams import Faults
 
 if TYPE_CHECKING:
     from tracetime.sql.view import View
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 _Column: TypeAlias = pa.Array | pa.ChunkedArray
 

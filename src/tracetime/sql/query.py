@@ -13,7 +13,7 @@ from tracetime.sql.view import View
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.tube.bars import Bars
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 
 def query(trace: Trace, text: str, policy: PolicyName, bars: Bars) -> pa.Table:

@@ -17,8 +17,8 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
+from tracetime.columns.pandas_metadata import exact_in_pandas
 from tracetime.errors import TracetimeError, UsageError
-from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.sql.casts import cast
 from tracetime.sql.events import EXTRAS, NAMES, Extras, extras_in, unqualified_extras_in
 from tracetime.sql.files import Files
@@ -29,7 +29,7 @@ from tracetime.sql.view import View
 from tracetime.text import did_you_mean
 
 if TYPE_CHECKING:
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 T = TypeVar("T")
 

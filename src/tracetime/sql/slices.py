@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from tracetime import slices_table
 from tracetime.sql.events import Extras, with_wall_time
-from tracetime.wall_times import WALL_TIME
+from tracetime.trace import slices_table
+from tracetime.trace.wall_times import WALL_TIME
 
 if TYPE_CHECKING:
     from tracetime.sql.view import View
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 SLICES_EXTRAS: Final[Extras] = frozenset((WALL_TIME.name,))
 """The groups of columns that `slices` can have."""

@@ -15,18 +15,18 @@ import pyarrow as pa
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
-from tracetime.events_table import BATCH_ROWS, FINDING_EVENTS
 from tracetime.sql.events import EXTRAS, Extras, KeptRows, event_batches, events_schema
 from tracetime.sql.slices import SLICES_EXTRAS, slice_batches, slices_schema
 from tracetime.sql.streams import Faults, Stream
 from tracetime.sql.view import View
 from tracetime.text import printable
+from tracetime.trace.events_table import BATCH_ROWS, FINDING_EVENTS
 
 if TYPE_CHECKING:
     from tracetime.doctor import Finding
     from tracetime.graph.graph import ClockGraph
     from tracetime.graph.info import Readings
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 _NAME: Final = pa.dictionary(pa.int32(), pa.string())
 _TRACE: Final = pa.field("trace", _NAME)

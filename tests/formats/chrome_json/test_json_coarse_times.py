@@ -8,7 +8,7 @@ from json_slicing import Raw, document, event, slices
 from reading import opened
 
 from tracetime import ClockId
-from tracetime.error_bars import ErrorBars
+from tracetime.trace.error_bars import ErrorBars
 
 HEADER = "# tracer: nop\n#\n"
 REALTIME = ClockId.parse("REALTIME")

@@ -18,13 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracetime import ClockGraph, ClockId, TraceError, UsageError, diagnose, open_trace
-from tracetime.convert import convert
 from tracetime.doctor.finding import in_order
 from tracetime.formats.table.reader import TableTrace
 from tracetime.formats.table.stored_tables import stored_table
 from tracetime.formats.trace_file import TraceFile
-from tracetime.table_file_conversion import convert_table_file
-from tracetime.table_inputs import open_table
+from tracetime.tables.file_conversion import convert_table_file
+from tracetime.tables.inputs import open_table
+from tracetime.verbs.convert import convert
 
 pytest_plugins = ["cli"]
 

@@ -11,8 +11,8 @@ from tracetime.errors import UsageError
 
 if TYPE_CHECKING:
     from tracetime.formats.trace_file import TraceFile
-    from tracetime.open_options import OpenOptions
-    from tracetime.trace import Trace
+    from tracetime.trace.open_options import OpenOptions
+    from tracetime.trace.trace import Trace
 
 _ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
 """Of a member, and of the end of an archive without any."""

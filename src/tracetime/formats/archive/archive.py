@@ -14,11 +14,11 @@ from tracetime.formats import archive, ctf
 from tracetime.formats.archive.tar_members import FOLDER, TarMembers
 from tracetime.formats.archive.zip_members import ZipMembers
 from tracetime.formats.trace_file import CHUNK, Budget, TraceFile, is_compressed
-from tracetime.open_options import OpenOptions
 from tracetime.text import did_you_mean, printable
+from tracetime.trace.open_options import OpenOptions
 
 if TYPE_CHECKING:
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 MOST_MEMBERS: Final = 10_000
 MOST_SMALL: Final = 300

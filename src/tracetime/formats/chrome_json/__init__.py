@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from tracetime.formats.trace_file import TraceFile
-    from tracetime.open_options import OpenOptions
-    from tracetime.trace import Trace
+    from tracetime.trace.open_options import OpenOptions
+    from tracetime.trace.trace import Trace
 
 _JSON: Final = re.compile(
     rb"(?:\xef\xbb\xbf)?[ \t\r\n]*(?:\{[ \t\r\n]*(?:[\"/]|\Z)|\[[ \t\r\n]*[\]{/])"

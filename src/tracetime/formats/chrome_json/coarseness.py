@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.time_steps import TimeSteps
+from tracetime.columns.time_steps import TimeSteps
 
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.reader import KnownNames

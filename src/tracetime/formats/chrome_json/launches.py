@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracetime.graph.values import difference
-from tracetime.trace_facts import EarlyKernels
+from tracetime.trace.facts import EarlyKernels
 
 if TYPE_CHECKING:
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 Values = npt.NDArray[np.int64]
 

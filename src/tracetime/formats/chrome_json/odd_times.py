@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tracetime.text import count, duration
-from tracetime.trace_facts import OddEvents
+from tracetime.trace.facts import OddEvents
 
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.reader import KnownNames

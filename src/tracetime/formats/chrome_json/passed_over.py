@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.text import count
-from tracetime.trace_facts import TraceWarning
+from tracetime.trace.facts import TraceWarning
 
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.reader import KnownNames, Scanner

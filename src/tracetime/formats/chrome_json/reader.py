@@ -19,10 +19,9 @@ from tracetime._kernels.chrome_json.reader import (
     KnownNames,
     Scanner,
 )
-from tracetime.arrays import texts_of
 from tracetime.clocks.ids import ClockId
+from tracetime.columns.arrays import texts_of
 from tracetime.errors import TraceError
-from tracetime.events_table import BATCH_ROWS, CUT_OFF, EARLY, Columns, Kind, Vocabulary
 from tracetime.formats import BEGINNING
 from tracetime.formats.chrome_json import is_systrace
 from tracetime.formats.chrome_json.coarseness import Coarseness
@@ -36,10 +35,11 @@ from tracetime.formats.chrome_json.passed_over import passed_over, passed_over_s
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
-from tracetime.open_options import OpenOptions
-from tracetime.slices_table import SliceReading
-from tracetime.trace import Trace, TraceReading
-from tracetime.trace_facts import EarlyKernels, OddEvents, TraceWarning, WrittenTimes
+from tracetime.trace.events_table import BATCH_ROWS, CUT_OFF, EARLY, Columns, Kind, Vocabulary
+from tracetime.trace.facts import EarlyKernels, OddEvents, TraceWarning, WrittenTimes
+from tracetime.trace.open_options import OpenOptions
+from tracetime.trace.slices_table import SliceReading
+from tracetime.trace.trace import Trace, TraceReading
 
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.slices import JsonSliceLog

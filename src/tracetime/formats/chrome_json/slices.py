@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from tracetime._kernels.chrome_json.slices import JsonSliceLog, replay
 from tracetime._kernels.slices import Flows, SliceTables
-from tracetime.arrays import arrow_of
+from tracetime.columns.arrays import arrow_of
 from tracetime.errors import AS_IS, RESOLVED
-from tracetime.events_table import CUT_OFF, EARLY, Columns
 from tracetime.formats.replayed_slices import (
     ARGS_LIMIT,
     MOST_ENTRIES,
@@ -26,15 +25,16 @@ from tracetime.formats.replayed_slices import (
     ReplayedSlices,
     go_on,
 )
-from tracetime.slice_ends import PLACED
-from tracetime.slices_table import OPEN, Arrows, SliceReading, Strings, texts_by_number
+from tracetime.trace.events_table import CUT_OFF, EARLY, Columns
+from tracetime.trace.slice_ends import PLACED
+from tracetime.trace.slices_table import OPEN, Arrows, SliceReading, Strings, texts_by_number
 
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.reader import EventObserver
     from tracetime.clocks.ids import ClockId
     from tracetime.formats.chrome_json.coarseness import Coarseness
     from tracetime.graph.tube.bars import Bars
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 Read: TypeAlias = "Callable[[EventObserver], object]"
 

@@ -10,8 +10,8 @@ from tracetime.errors import UsageError
 if TYPE_CHECKING:
     from tracetime.formats.trace_file import TraceFile
     from tracetime.formats.trace_folder import TraceFolder
-    from tracetime.open_options import OpenOptions
-    from tracetime.trace import Trace
+    from tracetime.trace.open_options import OpenOptions
+    from tracetime.trace.trace import Trace
 
 METADATA: Final = "metadata"
 """The file that a directory with a CTF trace has."""

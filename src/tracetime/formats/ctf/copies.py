@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.text import count
-from tracetime.trace_facts import TraceWarning
+from tracetime.trace.facts import TraceWarning
 
 Values = npt.NDArray[np.int64]
 

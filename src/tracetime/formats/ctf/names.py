@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrays import arrow_of, texts_of
-from tracetime.events_table import TYPES
+from tracetime.columns.arrays import arrow_of, texts_of
 from tracetime.formats.ctf.process import Frame
+from tracetime.trace.events_table import TYPES
 
 _INSTANT: Final = TYPES.index("instant")
 _HAS: Final = {"tid": 1, "pid": 2, "cpu": 4}

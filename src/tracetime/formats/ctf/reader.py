@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.errors import TraceError, UsageError
-from tracetime.events_table import Kind
 from tracetime.formats.ctf import CTF_2, METADATA
 from tracetime.formats.ctf.clocks import TracedClock, file_clocks
 from tracetime.formats.ctf.copies import Copies, identity_of
@@ -20,9 +19,10 @@ from tracetime.formats.ctf.names import Surroundings, names_of
 from tracetime.formats.ctf.process import Frame, Request, frames
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.trace_folder import TraceFolder
-from tracetime.open_options import OpenOptions
 from tracetime.text import count, printable
-from tracetime.trace_facts import TraceWarning
+from tracetime.trace.events_table import Kind
+from tracetime.trace.facts import TraceWarning
+from tracetime.trace.open_options import OpenOptions
 
 _MOST_WARNINGS: Final = 100
 _LONGEST_NAME: Final = 100

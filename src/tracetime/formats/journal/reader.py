@@ -10,15 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime._kernels.journal import write_args
-from tracetime.arrays import arrow_of
 from tracetime.clocks.ids import ClockId
-from tracetime.events_table import TYPES, Columns, Kind
+from tracetime.columns.arrays import arrow_of
 from tracetime.formats.journal.clocks import JournalClocks, by_boot, described, read_clocks
 from tracetime.formats.journal.entries import Entries, entries
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.text_columns import joined_texts, texts_at
 from tracetime.formats.trace_file import TraceFile
-from tracetime.open_options import OpenOptions
+from tracetime.trace.events_table import TYPES, Columns, Kind
+from tracetime.trace.open_options import OpenOptions
 
 _CUT_OFF_NS: Final = 999
 """Times are whole us."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from tracetime.formats.trace_file import TraceFile
-    from tracetime.open_options import OpenOptions
-    from tracetime.trace import Trace
+    from tracetime.trace.open_options import OpenOptions
+    from tracetime.trace.trace import Trace
 
 _SECTION: Final = b"\x0a\x0d\x0d\x0a"
 _BYTE_ORDERS: Final = (b"\x1a\x2b\x3c\x4d", b"\x4d\x3c\x2b\x1a")

@@ -14,7 +14,7 @@ from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.formats.steps_back import USUAL_NS
 from tracetime.graph.values import difference
 from tracetime.text import count, duration
-from tracetime.trace_facts import OddEvents
+from tracetime.trace.facts import OddEvents
 
 Values = npt.NDArray[np.int64]
 

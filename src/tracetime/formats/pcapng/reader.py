@@ -10,10 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime._kernels.pcapng import Packets, write_args
-from tracetime.arrays import arrow_of, texts_of
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX
-from tracetime.events_table import TYPES, Columns, Kind
+from tracetime.columns.arrays import arrow_of, texts_of
 from tracetime.formats.pcapng.links import link_name
 from tracetime.formats.pcapng.odd_times import CaptureTimes
 from tracetime.formats.pcapng.packets import (
@@ -29,9 +28,10 @@ from tracetime.formats.text_columns import LONGEST_TEXT, joined_texts
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.values import ascending
-from tracetime.open_options import OpenOptions
 from tracetime.text import count, printable
-from tracetime.trace_facts import OddEvents, TraceWarning
+from tracetime.trace.events_table import TYPES, Columns, Kind
+from tracetime.trace.facts import OddEvents, TraceWarning
+from tracetime.trace.open_options import OpenOptions
 
 _REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
 _INSTANT: Final = TYPES.index("instant")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from tracetime.formats.trace_file import TraceFile
-    from tracetime.open_options import OpenOptions
-    from tracetime.trace import Trace
+    from tracetime.trace.open_options import OpenOptions
+    from tracetime.trace.trace import Trace
 
 _MARK_BYTES: Final = 512
 """The first packet of a baked trace is far shorter."""

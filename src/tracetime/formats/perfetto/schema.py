@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.arrays import texts_of
-from tracetime.events_table import Kind, Vocabulary
+from tracetime.columns.arrays import texts_of
 from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
+from tracetime.trace.events_table import Kind, Vocabulary
 
 KINDS: Final = (
     Kind("packet"),

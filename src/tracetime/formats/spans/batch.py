@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrays import ends_of, texts_of
 from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.columns.arrays import ends_of, texts_of
 
 KINDS: Final = ("unspecified", "internal", "server", "client", "producer", "consumer")
 """The kinds of spans, by OTLP's numbers."""

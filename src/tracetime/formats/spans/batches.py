@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from tracetime.errors import TraceError
-from tracetime.events_table import BATCH_ROWS
 from tracetime.formats.spans.batch import SpanLists, Spans
 from tracetime.formats.spans.documents import Document, documents
 from tracetime.formats.spans.resources import Resources
 from tracetime.formats.spans.source import SpanSource, Wanted
 from tracetime.formats.trace_file import Budget, TraceFile
+from tracetime.trace.events_table import BATCH_ROWS
 
 _BATCH_BYTES: Final = 1 << 25
 """Of the file, in a batch at most: its texts are kept until it is full."""

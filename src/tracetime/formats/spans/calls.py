@@ -27,7 +27,7 @@ from tracetime.formats.spans.batch import (
 from tracetime.formats.spans.oddities import odd_events
 from tracetime.formats.spans.parents import Parents, parents_of
 from tracetime.formats.spans.steps import SpanSteps, later
-from tracetime.trace_facts import OddEvents
+from tracetime.trace.facts import OddEvents
 
 Values = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]

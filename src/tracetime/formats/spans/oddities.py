@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tracetime.formats.spans.batch import ENDED
 from tracetime.formats.spans.parents import Parents
 from tracetime.text import count, duration
-from tracetime.trace_facts import OddEvents
+from tracetime.trace.facts import OddEvents
 
 Values = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.events_table import Columns, Kind
 from tracetime.formats.record_trace import FileClocks, Records
 from tracetime.formats.span_table import SpanTable
 from tracetime.formats.span_trace import SpanTrace
@@ -25,8 +24,9 @@ from tracetime.formats.spans.source import SpanSource, Wanted
 from tracetime.formats.spans.steps import SpanSteps
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.graph import ClockGraph
-from tracetime.open_options import OpenOptions
-from tracetime.trace_facts import OddEvents, TraceWarning
+from tracetime.trace.events_table import Columns, Kind
+from tracetime.trace.facts import OddEvents, TraceWarning
+from tracetime.trace.open_options import OpenOptions
 
 Values = npt.NDArray[np.int64]
 

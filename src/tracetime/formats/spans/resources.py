@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrays import arrow_of, texts_of
+from tracetime.columns.arrays import arrow_of, texts_of
 
 Numbers = npt.NDArray[np.int32]
 

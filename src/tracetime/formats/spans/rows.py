@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrays import arrow_of, texts_of
 from tracetime.clocks.ids import BUILTIN_IDS
-from tracetime.events_table import BATCH_ROWS, TYPES, Columns, Kind
+from tracetime.columns.arrays import arrow_of, texts_of
 from tracetime.formats.spans.batch import ENDED, Spans
 from tracetime.formats.spans.batch import KINDS as SPAN_KINDS
 from tracetime.formats.spans.resources import Resources
+from tracetime.trace.events_table import BATCH_ROWS, TYPES, Columns, Kind
 
 KINDS: Final = (Kind("span"), Kind("span_end"), Kind("span_event"))
 BEGIN, END, EVENT = range(3)

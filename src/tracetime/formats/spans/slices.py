@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrays import arrow_of, texts_of
 from tracetime.clocks.ids import BUILTIN_IDS
-from tracetime.events_table import CUT_OFF, EARLY, Columns
+from tracetime.columns.arrays import arrow_of, texts_of
 from tracetime.formats.replayed_slices import ARGS_LIMIT, NAMES_LIMIT
 from tracetime.formats.span_table import MOST_SPANS, SpanTable
 from tracetime.formats.spans.batch import ENDED, KINDS, Spans
@@ -18,6 +17,7 @@ from tracetime.formats.spans.parents import parents_of
 from tracetime.formats.spans.resources import Resources
 from tracetime.formats.spans.source import SpanSource
 from tracetime.formats.spans.steps import Margins, SpanSteps
+from tracetime.trace.events_table import CUT_OFF, EARLY, Columns
 
 _COLUMNS: Final = ("resource", "trace", "id", "parent", "begin", "end", "kind", "marks")
 

@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from tracetime.arrays import arrow_of, texts_of
 from tracetime.clocks.ids import ClockId
+from tracetime.columns.arrays import arrow_of, texts_of
+from tracetime.columns.time_columns import TimeColumn
 from tracetime.errors import TraceError, UsageError
-from tracetime.events_table import CUT_OFF, TYPES, Columns, Kind, Vocabulary
 from tracetime.formats.record_trace import FileClocks, Records
 from tracetime.formats.table.event_names import NAMES, names_of
 from tracetime.formats.table.given_places import BARS, GIVEN, bars_of, is_converted, policy_of
@@ -23,7 +23,7 @@ from tracetime.formats.table.slices import TableSlices
 from tracetime.formats.table.snapshot_tables import preferred
 from tracetime.formats.table.tally import Tally
 from tracetime.graph.graph import ClockGraph
-from tracetime.time_columns import TimeColumn
+from tracetime.trace.events_table import CUT_OFF, TYPES, Columns, Kind, Vocabulary
 
 _MOST_TIMES: Final = 100
 

@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from tracetime.arrays import arrow_of, values_of
+from tracetime.columns.arrays import arrow_of, values_of
 from tracetime.errors import TraceError
-from tracetime.events_table import NAMES_SCHEMA, TEXTS, TYPES
 from tracetime.formats.name_columns import NO_TYPE
 from tracetime.formats.table.row_columns import Rows
+from tracetime.trace.events_table import NAMES_SCHEMA, TEXTS, TYPES
 
 NAMES: Final = tuple(NAMES_SCHEMA.names)
 

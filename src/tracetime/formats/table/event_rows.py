@@ -10,11 +10,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from tracetime.arrays import arrow_of, known_of, texts_of
 from tracetime.clocks.ids import UINT32_MAX, ClockId, hashed_name
+from tracetime.columns.arrays import arrow_of, known_of, texts_of
 from tracetime.errors import TraceError, UsageError
-from tracetime.event_clocks import distinct, machine_indexes
-from tracetime.events_table import Columns, Kind, Vocabulary
 from tracetime.formats.perfetto.schema import KINDS
 from tracetime.formats.record_trace import FileClocks, Records
 from tracetime.formats.table.event_names import NAMES, names_of
@@ -30,6 +28,8 @@ from tracetime.formats.table.snapshot_tables import preferred
 from tracetime.formats.table.tally import Tally
 from tracetime.graph.graph import ClockGraph
 from tracetime.text import printable
+from tracetime.trace.event_clocks import distinct, machine_indexes
+from tracetime.trace.events_table import Columns, Kind, Vocabulary
 
 TRACE_CLOCK_KEY: Final = b"tracetime.trace_clock"
 

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tracetime.clocks.int_arrays import is_any_of
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
+from tracetime.columns.time_columns import CLOCK_KEY
 from tracetime.errors import BARRED, ONE_SIDED, PLACED, REASONS, UNKNOWN_SOURCE_CLOCK
-from tracetime.events_table import Columns
 from tracetime.formats.table.row_columns import Rows
 from tracetime.graph.arguments import PolicyName
-from tracetime.int_arrays import is_any_of
-from tracetime.time_columns import CLOCK_KEY
+from tracetime.trace.events_table import Columns
 
 GIVEN: Final = "given "
 """Before the names of columns of rows that the table places itself."""

@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from tracetime.clocks.snapshot import INT64_MIN
-from tracetime.error_bars import PlacementObserver
+from tracetime.columns.time_columns import CLOCK_KEY, WrittenUnits, learn_units
 from tracetime.errors import TraceError, UsageError
-from tracetime.events_table import NAMES_SCHEMA, TEXTS, Columns, Kind, Vocabulary
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.table.event_columns import EventColumnTable
 from tracetime.formats.table.event_rows import EventRowTable
@@ -33,12 +32,13 @@ from tracetime.formats.table.tally import Tally
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.graph.tube.bars import Bars, check_bars
-from tracetime.open_options import OpenOptions
-from tracetime.slices_table import Slices, slices_schema
 from tracetime.text import printable
-from tracetime.time_columns import CLOCK_KEY, WrittenUnits, learn_units
-from tracetime.trace import TraceReading
-from tracetime.trace_facts import TraceWarning
+from tracetime.trace.error_bars import PlacementObserver
+from tracetime.trace.events_table import NAMES_SCHEMA, TEXTS, Columns, Kind, Vocabulary
+from tracetime.trace.facts import TraceWarning
+from tracetime.trace.open_options import OpenOptions
+from tracetime.trace.slices_table import Slices, slices_schema
+from tracetime.trace.trace import TraceReading
 
 _SIDES: Final = ("_earliest", "_latest")
 

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrays import values_of
 from tracetime.clocks.ids import (
     FIRST_GLOBAL_CLOCK,
     FIRST_SEQUENCE_CLOCK,
@@ -16,10 +15,11 @@ from tracetime.clocks.ids import (
     ClockId,
     clock_id,
 )
+from tracetime.columns.arrays import values_of
+from tracetime.columns.time_columns import TimeColumn, WrittenUnits, time_column
 from tracetime.errors import TraceError, UsageError
-from tracetime.events_table import CUT_OFF
 from tracetime.text import printable
-from tracetime.time_columns import TimeColumn, WrittenUnits, time_column
+from tracetime.trace.events_table import CUT_OFF
 
 EARLIER: Final = "earlier_ns"
 """A column of events beside `CUT_OFF`: how much earlier each may have been read."""

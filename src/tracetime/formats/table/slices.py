@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrays import arrow_of, texts_of, values_of
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.events_table import CUT_OFF
+from tracetime.columns.arrays import arrow_of, texts_of, values_of
 from tracetime.formats.table.event_names import names_of
 from tracetime.formats.table.nesting import nested
 from tracetime.formats.table.row_columns import EARLIER, Rows, margins_of
-from tracetime.slices_table import OPEN, Owners, SliceReading, Strings, slice_batches
+from tracetime.trace.events_table import CUT_OFF
+from tracetime.trace.slices_table import OPEN, Owners, SliceReading, Strings, slice_batches
 
 MOST_SLICES: Final = 1 << 26
 """Slices that are kept until all are known."""

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrays import arrow_of, texts_of
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike
+from tracetime.columns.arrays import arrow_of, texts_of
 from tracetime.errors import TraceError, UsageError
-from tracetime.event_clocks import distinct, machine_indexes
 from tracetime.formats.record_trace import FileClocks
 from tracetime.formats.table.layouts import TICKS, ReadingRows, SnapshotRows
 from tracetime.formats.table.row_columns import Rows
 from tracetime.graph.graph import ClockGraph
+from tracetime.trace.event_clocks import distinct, machine_indexes
 
 _FIRST_CHOICE: Final = ("BOOTTIME", "MONOTONIC", "MONOTONIC_RAW", "REALTIME")
 """Clocks that are trace time where a table has several, the first of them first."""

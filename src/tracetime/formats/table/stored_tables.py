@@ -17,8 +17,8 @@ import pyarrow as pa
 from tracetime.errors import TraceError
 from tracetime.formats.table.layouts import ARROW_FILE, ARROW_STREAM, PARQUET, delimiter_of
 from tracetime.formats.trace_file import Budget, TraceFile
-from tracetime.open_options import MAX_EXPANSION
 from tracetime.text import printable
+from tracetime.trace.open_options import MAX_EXPANSION
 
 _MOST_COLUMNS: Final = 10_000
 _MOST_ROWS: Final = 131_072

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.text import count
-from tracetime.trace_facts import TraceWarning
+from tracetime.trace.facts import TraceWarning
 
 
 class OddRows:

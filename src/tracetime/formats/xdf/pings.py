@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tracetime.columns.quantiles import median, quantile
 from tracetime.formats.xdf.seconds import Seconds, Values, nanoseconds
-from tracetime.quantiles import median, quantile
 
 _DRIFT: Final = 1.6e-3
 """How fast two steady clocks may drift apart: each is slewed by 500 ppm at most."""

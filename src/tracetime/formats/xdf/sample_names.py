@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.events_table import TYPES
 from tracetime.formats.xdf.stream_header import StreamHeader
+from tracetime.trace.events_table import TYPES
 
 _COUNTER: Final = TYPES.index("counter")
 _INSTANT: Final = TYPES.index("instant")

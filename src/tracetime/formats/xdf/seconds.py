@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.time_columns import time_column
+from tracetime.columns.time_columns import time_column
 
 Seconds = npt.NDArray[np.float64]
 Values = npt.NDArray[np.int64]

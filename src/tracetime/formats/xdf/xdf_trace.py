@@ -13,7 +13,6 @@ import numpy.typing as npt
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
-from tracetime.events_table import BATCH_ROWS, Columns, Kind
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.steps_back import StepsBack
 from tracetime.formats.trace_file import TraceFile
@@ -31,9 +30,10 @@ from tracetime.formats.xdf.seconds import nanoseconds
 from tracetime.formats.xdf.stream_header import StreamHeader
 from tracetime.formats.xdf.streams import Streams, chunks_of, offsets_of
 from tracetime.graph.graph import ClockGraph
-from tracetime.open_options import OpenOptions
 from tracetime.text import printable
-from tracetime.trace_facts import OffsetShift, SnapshotFault, TraceWarning
+from tracetime.trace.events_table import BATCH_ROWS, Columns, Kind
+from tracetime.trace.facts import OffsetShift, SnapshotFault, TraceWarning
+from tracetime.trace.open_options import OpenOptions
 
 _RECORDER: Final = ClockId.parse(RECORDER)
 _NO_TIME: Final = 6

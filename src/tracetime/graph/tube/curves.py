@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.int_arrays import is_any_of
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
+from tracetime.columns.quantiles import median, medians
 from tracetime.errors import ONE_SIDED, PLACED
 from tracetime.graph.tube.decimation import decimate
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.values import ascending, difference, if_it_fits
-from tracetime.int_arrays import is_any_of
-from tracetime.quantiles import median, medians
 
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

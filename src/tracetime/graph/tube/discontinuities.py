@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.int_arrays import is_any_of
+from tracetime.columns.ragged import Ragged
 from tracetime.graph.tube.results import PairDiscontinuity
-from tracetime.int_arrays import is_any_of
-from tracetime.ragged import Ragged
 
 Kind = Literal["suspend", "step", "reset", "outlier", "wrong_order", "rate_change", "possible_step"]
 Mask: TypeAlias = npt.NDArray[np.bool_]

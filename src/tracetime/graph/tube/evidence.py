@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.evidence import cut, least_halves
+from tracetime.columns.quantiles import quantile
+from tracetime.columns.ragged import Ragged
 from tracetime.errors import OVERFLOW, REASONS, ConversionError, UsageError
 from tracetime.graph.tube.limits import Limits, slope_up
-from tracetime.quantiles import quantile
-from tracetime.ragged import Ragged
 
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

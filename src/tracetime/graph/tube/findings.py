@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime._kernels.evidence import steps_in
+from tracetime.columns.quantiles import median
+from tracetime.columns.ragged import Ragged
 from tracetime.graph.tube.corrections import recorded_change
 from tracetime.graph.tube.discontinuities import Discontinuities, code_of, whole
 from tracetime.graph.tube.evidence import (
@@ -28,8 +30,6 @@ from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.order_knees import knee_zones
 from tracetime.graph.tube.runs import FEW, Runs
 from tracetime.graph.tube.segments import Mask, Segments
-from tracetime.quantiles import median
-from tracetime.ragged import Ragged
 
 NEAR_ZERO: Final = 100
 """A clock that falls to less than this part of what it read was reset, not set back."""

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime._kernels.evidence import curve_values, fastest, knee, smooth_pings
+from tracetime.columns.quantiles import median, quantile
 from tracetime.graph.tube.evidence import WIDEST, Floats, Values
 from tracetime.graph.tube.order_doubt import DEVIATIONS, STRAY, Pings, rates_left
-from tracetime.quantiles import median, quantile
 
 PASSES: Final = 3
 """After so many the slope within a window no longer matters."""

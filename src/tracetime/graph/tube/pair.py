@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.families import NEVER_SET
 from tracetime.clocks.ids import ClockId
+from tracetime.columns.quantiles import median
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, REASONS, ConversionError
 from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, WIDEST, Evidence
 from tracetime.graph.tube.limits import Limits
@@ -24,7 +25,6 @@ from tracetime.graph.tube.suspends import Split
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.tube import Tube
 from tracetime.graph.values import difference
-from tracetime.quantiles import median
 
 Values = npt.NDArray[np.int64]
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import NEVER_SET, ONE_RATE, STOPS_IN_SUSPEND, WALL, steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.columns.quantiles import median
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, OVERFLOW, REASONS, ConversionError
 from tracetime.graph.rate import learn_rate, saturated_ns
 from tracetime.graph.tube.assumed_widths import widened
@@ -48,7 +49,6 @@ from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.tube import Tube
 from tracetime.graph.tube.wraps import Counter
 from tracetime.graph.values import ascending, difference
-from tracetime.quantiles import median
 
 Values = npt.NDArray[np.int64]
 

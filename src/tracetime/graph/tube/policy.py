@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
+from tracetime.columns.ragged import Ragged
 from tracetime.errors import AMBIGUOUS_SOURCE, ConversionError
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.binding import binding_orders
@@ -36,7 +37,6 @@ from tracetime.graph.tube.results import Inconsistency, Reached
 from tracetime.graph.tube.suspends import Zone
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.wraps import Counter, Near
-from tracetime.ragged import Ragged
 
 Values = npt.NDArray[np.int64]
 

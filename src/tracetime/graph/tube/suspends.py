@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.columns.quantiles import median
 from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, Values
 from tracetime.graph.tube.joint_readings import JointReadings
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.order_evidence import Intervals, OrderBounds
 from tracetime.graph.tube.slept import Open, Slept
 from tracetime.graph.values import difference
-from tracetime.quantiles import median
 
 Mask = npt.NDArray[np.bool_]
 Shared = Callable[[ClockId, ClockId], tuple[Values, Values, Values]]

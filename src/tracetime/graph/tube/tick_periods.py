@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
+from tracetime.columns.quantiles import median, quantile
 from tracetime.graph.tube.event_readings import BLOCK, are_uneven
 from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.lattice import LEAST_READINGS, Lattice, find_lattices
 from tracetime.graph.values import ascending
-from tracetime.quantiles import median, quantile
 
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

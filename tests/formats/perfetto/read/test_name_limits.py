@@ -31,11 +31,12 @@ from naming import (
 from reading import opened
 from twin.names import Named, names_of
 
-from tracetime import TraceError, events_table
+from tracetime import TraceError
 from tracetime._kernels.perfetto.directory import Directory
 from tracetime._kernels.perfetto.names import Names
-from tracetime.events_table import EVENTS_SCHEMA
 from tracetime.formats.perfetto.read import reader
+from tracetime.trace import events_table
+from tracetime.trace.events_table import EVENTS_SCHEMA
 
 # Limits
 

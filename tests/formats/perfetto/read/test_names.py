@@ -36,8 +36,8 @@ from naming import (
 from reading import opened
 from twin.names import TYPES
 
-from tracetime import events_table
-from tracetime.events_table import BOUNDED_SCHEMA, EVENTS_SCHEMA
+from tracetime.trace import events_table
+from tracetime.trace.events_table import BOUNDED_SCHEMA, EVENTS_SCHEMA
 
 # The columns
 

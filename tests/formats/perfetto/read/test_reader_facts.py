@@ -11,8 +11,8 @@ from reading import opened
 from tracetime import ClockDomain, ClockId, Snapshot, TraceError, UsageError, diagnose, open_trace
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.formats.perfetto.write.writer import TraceWriter
-from tracetime.trace import check_trace
-from tracetime.trace_facts import TraceWarning
+from tracetime.trace.facts import TraceWarning
+from tracetime.trace.trace import check_trace
 
 S = 10**9
 TIED = snapshot({BOOTTIME: S, REALTIME: 9 * S, MONOTONIC: S})

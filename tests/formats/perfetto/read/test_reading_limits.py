@@ -18,7 +18,6 @@ from reading import opened, read
 
 from tracetime import ClockDomain, ClockId, Snapshot, TraceError, UsageError, open_trace
 from tracetime._kernels.graph import series_hash
-from tracetime.events_table import NAMES_SCHEMA, record_batch, with_names
 from tracetime.formats import trace_file
 from tracetime.formats.perfetto.read import reader, wire
 from tracetime.formats.perfetto.read.wire import MAX_PACKET, Window, check_beginning, reader_of
@@ -26,7 +25,8 @@ from tracetime.formats.perfetto.schema import KINDS, process_types, vocabulary
 from tracetime.formats.perfetto.write.ordering import Orders, filler_name
 from tracetime.formats.perfetto.write.writer import TraceWriter
 from tracetime.formats.trace_file import Budget, TraceFile, inflate, unzstd
-from tracetime.open_options import OpenOptions
+from tracetime.trace.events_table import NAMES_SCHEMA, record_batch, with_names
+from tracetime.trace.open_options import OpenOptions
 
 S = 10**9
 
@@ -504,7 +504,7 @@ def test_columns_become_a_batch():
 
 
 def test_bounds_are_null_where_the_earliest_is_after_the_latest():
-    from tracetime.events_table import BOUNDED_SCHEMA
+    from tracetime.trace.events_table import BOUNDED_SCHEMA
 
     made = record_batch(
         columns(earliest=np.array([5, 6, 7]), latest=np.array([6, 6, 6])),

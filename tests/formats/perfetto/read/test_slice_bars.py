@@ -183,7 +183,7 @@ def test_parts_are_placed_as_the_whole_is(monkeypatch):
     with opened(trace(*DRIFTING, *packets, event(1700 * MS, 3, BOOTTIME))) as opened_trace:
         ends = opened_trace.slice_ends()
         whole = ends.place(ClockId(BOOTTIME))
-        monkeypatch.setattr("tracetime.slice_ends._AT_ONCE", 2)
+        monkeypatch.setattr("tracetime.trace.slice_ends._AT_ONCE", 2)
         assert_equal(ends.place(ClockId(BOOTTIME)), whole)
         rows = np.array([4, 0, 3])
         some = ends.place(ClockId(BOOTTIME), rows)

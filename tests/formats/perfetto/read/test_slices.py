@@ -29,7 +29,8 @@ from slicing import (
     where,
 )
 
-from tracetime import TraceError, UsageError, slices_table
+from tracetime import TraceError, UsageError
+from tracetime.trace import slices_table
 
 MAIN = thread(7, 10, 11)
 MERGE_NOT, MERGE_BY_KEY = 2, 3

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime.errors import TraceError
-from tracetime.events_table import Columns
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.formats.perfetto.read.source_rows import SourceRows
 from tracetime.formats.perfetto.read.unbaked_file import UnbakedFile
@@ -24,11 +23,12 @@ from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.info import FlowCounts
 from tracetime.graph.tube.bars import Bars
-from tracetime.open_options import OpenOptions
-from tracetime.slice_ends import SliceEnds
-from tracetime.slices_table import SliceReading
-from tracetime.trace import TraceReading
-from tracetime.trace_facts import TraceWarning
+from tracetime.trace.events_table import Columns
+from tracetime.trace.facts import TraceWarning
+from tracetime.trace.open_options import OpenOptions
+from tracetime.trace.slice_ends import SliceEnds
+from tracetime.trace.slices_table import SliceReading
+from tracetime.trace.trace import TraceReading
 
 if TYPE_CHECKING:
     from tracetime._kernels.perfetto.observer import PacketObserver

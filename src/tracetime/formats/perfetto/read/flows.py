@@ -16,13 +16,13 @@ import numpy.typing as npt
 from tracetime._kernels.perfetto.flow_log import FlowLog
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS, NO_PATH, RESOLVED, UNKNOWN_SOURCE_CLOCK, UNKNOWN_TARGET_CLOCK
-from tracetime.event_clocks import ClockNumbers
-from tracetime.events_table import Columns
 from tracetime.graph.info import FlowCounts
+from tracetime.trace.event_clocks import ClockNumbers
+from tracetime.trace.events_table import Columns
 
 if TYPE_CHECKING:
     from tracetime._kernels.perfetto.observer import PacketObserver
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 Values = npt.NDArray[np.int64]
 

@@ -25,7 +25,6 @@ from tracetime.clocks.families import WALL, wall_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.kernel_clock import STA_UNSYNC
 from tracetime.errors import TraceError
-from tracetime.events_table import BATCH_ROWS, Columns, Vocabulary
 from tracetime.formats.perfetto.extension import (
     BAKED_BY,
     as_written,
@@ -45,11 +44,8 @@ from tracetime.graph.info import FlowCounts
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.lattice import LEAST_READINGS
-from tracetime.open_options import OpenOptions
-from tracetime.slice_ends import SliceEnds
-from tracetime.slices_table import SliceReading
-from tracetime.trace import Trace, TraceReading, WrittenSnapshots
-from tracetime.trace_facts import (
+from tracetime.trace.events_table import BATCH_ROWS, Columns, Vocabulary
+from tracetime.trace.facts import (
     LateSnapshots,
     SnapshotFault,
     TraceClockMove,
@@ -58,6 +54,10 @@ from tracetime.trace_facts import (
     WallClockBounds,
     WallClockContradiction,
 )
+from tracetime.trace.open_options import OpenOptions
+from tracetime.trace.slice_ends import SliceEnds
+from tracetime.trace.slices_table import SliceReading
+from tracetime.trace.trace import Trace, TraceReading, WrittenSnapshots
 
 _LINUX: Final = frozenset(("linux", "android", "cros", "chrome os"))
 """What traces call systems that keep REALTIME and MONOTONIC by one rate, in lower case."""

@@ -17,7 +17,7 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.graph.adding_orders import add_pings_of_many
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.messages import Between, Boxes
-from tracetime.trace_facts import UnusedBounds
+from tracetime.trace.facts import UnusedBounds
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 _HOST: Final = 0

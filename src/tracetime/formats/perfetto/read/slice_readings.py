@@ -10,9 +10,9 @@ import numpy.typing as npt
 from tracetime._kernels.perfetto.slice_log import SliceLog
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS
-from tracetime.event_clocks import ClockNumbers
-from tracetime.events_table import SOURCE_STATUS, SOURCE_TIME, Columns
-from tracetime.slice_ends import PLACED
+from tracetime.trace.event_clocks import ClockNumbers
+from tracetime.trace.events_table import SOURCE_STATUS, SOURCE_TIME, Columns
+from tracetime.trace.slice_ends import PLACED
 
 Entries = npt.NDArray[np.int32]
 

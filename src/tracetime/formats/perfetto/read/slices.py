@@ -16,7 +16,6 @@ from tracetime._kernels.perfetto.slice_reader import SliceReader
 from tracetime._kernels.perfetto.slice_replay import replay
 from tracetime._kernels.slices import in_order
 from tracetime.errors import AS_IS
-from tracetime.events_table import Columns
 from tracetime.formats.perfetto.chrome_names import PROCESS_NAMES, THREAD_NAMES
 from tracetime.formats.perfetto.read.slice_readings import SliceReadings
 from tracetime.formats.replayed_slices import (
@@ -26,13 +25,14 @@ from tracetime.formats.replayed_slices import (
     ReplayedSlices,
     go_on,
 )
-from tracetime.slice_ends import SliceEnds
-from tracetime.slices_table import SliceReading
+from tracetime.trace.events_table import Columns
+from tracetime.trace.slice_ends import SliceEnds
+from tracetime.trace.slices_table import SliceReading
 
 if TYPE_CHECKING:
     from tracetime._kernels.perfetto.observer import PacketObserver
     from tracetime.graph.tube.bars import Bars
-    from tracetime.trace import Trace
+    from tracetime.trace.trace import Trace
 
 Read: TypeAlias = "Callable[[PacketObserver], Iterator[Columns]]"
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from tracetime._kernels.perfetto.rows import Rows
 from tracetime.errors import AS_IS
-from tracetime.events_table import SOURCE_STATUS, SOURCE_TIME, Columns
 from tracetime.formats.perfetto.schema import KINDS
+from tracetime.trace.events_table import SOURCE_STATUS, SOURCE_TIME, Columns
 
 Numbers = npt.NDArray[np.int64]
 

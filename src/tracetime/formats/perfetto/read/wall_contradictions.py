@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.wall_bound import contradiction
 from tracetime.graph.graph import ClockGraph
-from tracetime.trace_facts import WallClockContradiction
+from tracetime.trace.facts import WallClockContradiction
 
 _READ_APART_NS: Final = 10_000_000
 """A recorder that is held up reads two clocks so far apart; beyond, one was set, or slept."""

@@ -14,10 +14,10 @@ from typing import Final
 from tracetime._kernels.graph import TangledError, TooManyClocksError
 from tracetime._kernels.perfetto.importer import Importer
 from tracetime.errors import TraceError
-from tracetime.events_table import Columns
 from tracetime.formats import BEGINNING
 from tracetime.formats.perfetto.schema import IMPORT_ERRORS
 from tracetime.formats.trace_file import Budget, TraceFile, inflate, unzstd
+from tracetime.trace.events_table import Columns
 
 WINDOW: Final = 4 << 20
 MAX_PACKET: Final = 1 << 28

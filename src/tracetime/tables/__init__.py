@@ -1,0 +1,1 @@
+"""Tables of other programs: opened, converted to another clock, written."""

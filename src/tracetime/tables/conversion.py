@@ -1,0 +1,209 @@
+"""The verb `convert_table`: columns of any table that are readings of clocks, on one clock.
+
+A table is what Arrow can read: of pyarrow, pandas, polars or DuckDB. Batches are converted one by
+one, so that a stream stays one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import pyarrow as pa
+
+from tracetime.clocks.ids import ClockId, ClockLike
+from tracetime.clocks.instants import FloatUnit
+from tracetime.columns.arrow_tables import (
+    SupportsArrowStream,
+    batches_of,
+    check_column,
+    check_columns_of,
+    check_name,
+)
+from tracetime.columns.pandas_metadata import exact_in_pandas
+from tracetime.columns.time_columns import WrittenUnits, learn_units
+from tracetime.errors import UsageError
+from tracetime.graph.arguments import PolicyName, check_policy
+from tracetime.graph.graph import ClockGraph
+from tracetime.graph.ticks import refuse_floor_of_ticks
+from tracetime.graph.tube.bars import Bars, check_bars
+from tracetime.tables.column_conversion import AddedColumns, ColumnConversion, name_of
+from tracetime.text import did_you_mean, printable
+from tracetime.trace.events_table import BATCH_ROWS
+
+CLOCK_COLUMN: Final = "@"
+"""Before the name of a column that says, row by row, in which clock another was read."""
+
+
+def convert_table(  # noqa: PLR0913  the options of the command
+    table: SupportsArrowStream,
+    graph: ClockGraph,
+    columns: Mapping[str, ClockLike],
+    *,
+    to: ClockLike | None = None,
+    policy: PolicyName = "floor",
+    bars: Bars = "estimated",
+    bounds: bool = False,
+    float_unit: FloatUnit | None = None,
+    names: Mapping[str, str] | None = None,
+) -> pa.Table | pa.RecordBatchReader:
+    """Add to a table what its columns of times are on another clock.
+
+    Whole numbers are readings of the column's clock, in its unit. Timestamps and durations of any
+    unit, with a time zone or without (then UTC), are ns since their epoch; floats are taken with
+    `float_unit` alone. The bar of a time in us, of which the rest was cut off, holds all of that
+    us; the bar of a float holds what rounding cost. Where clearly more times than by chance stand
+    on a longer step (whole ms, ticks, few digits), their bars hold that step, cut off or rounded.
+
+    Args:
+        table: a table or batch of pyarrow, a frame of pandas or polars, a relation of DuckDB, or
+            anything with `__arrow_c_stream__`; or a `pyarrow.RecordBatchReader`.
+        graph: with the snapshots of the clocks.
+        columns: in which clock each column was read: a clock, or "@" and the name of a column that
+            names one in each row (by text, or by number).
+        to: the clock to convert to; by default the graph's trace clock.
+        policy, bars: as of `ClockGraph.convert`.
+        bounds: add the earliest and latest possible times, by the tube.
+        float_unit: what 1.0 of a float is: "s", "ms", "us" or "ns".
+        names: what the new columns of a column are called: by default its name and "_time".
+
+    Returns:
+        The table with, for each of `columns`, at its end, NAME (int64 ns of `to`, null where it
+        does not convert; its clock is in the field's metadata), NAME_status (a reason of `status`,
+        resolved where it does; null where the column is null), and with `bounds` NAME_earliest and
+        NAME_latest (null where nothing bounds them): a pyarrow.Table, or for a reader a reader of
+        as many batches.
+
+    Raises:
+        UsageError: no table, column, clock, policy or bars of these; a column of another type;
+            bounds of floor. From a reader, also while it is read.
+        ConversionError: no snapshot and no order has `to`.
+    """
+    return convert_in_units(
+        table,
+        graph,
+        columns,
+        to=to,
+        policy=policy,
+        bars=bars,
+        bounds=bounds,
+        float_unit=float_unit,
+        names=names,
+        units=None,
+    )
+
+
+def convert_in_units(  # noqa: PLR0913  those of convert_table
+    table: SupportsArrowStream,
+    graph: ClockGraph,
+    columns: Mapping[str, ClockLike],
+    *,
+    to: ClockLike | None,
+    policy: PolicyName,
+    bars: Bars,
+    bounds: bool,
+    float_unit: FloatUnit | None,
+    names: Mapping[str, str] | None,
+    units: WrittenUnits | None,
+) -> pa.Table | pa.RecordBatchReader:
+    """As `convert_table`, of times whose units are known, or (None) learnt from the table."""
+    check_policy(policy)
+    check_bars(bars)
+    if bounds and policy != "tube":
+        raise UsageError("only the tube has bounds: convert with policy='tube'")
+    check_columns_of(columns, "columns", "clock")
+    _check_names(names, columns)
+    target = target_of(graph, to)
+    batches = batches_of(table)
+    own = batches.schema
+    for column in columns:
+        check_column(column, own.names)
+    added = [
+        AddedColumns(column, _clock(graph, clock, own), name_of(column, names), target, bounds)
+        for column, clock in columns.items()
+    ]
+    _check_columns(added, own)
+    if policy == "floor":
+        for one in added:
+            if isinstance(one.clock, ClockId):
+                refuse_floor_of_ticks(graph, one.clock, target)
+    fields = [field for one in added for field in one.fields]
+    schema = exact_in_pandas(pa.schema([*own, *fields], metadata=own.metadata))
+    given: Iterable[pa.RecordBatch] = batches
+    if not isinstance(table, pa.RecordBatchReader):
+        given = list(batches)
+    if units is None:
+        units = _units_of(given if bounds else None, columns, float_unit)
+    conversion = ColumnConversion(graph, target, policy, bars, float_unit, units)
+
+    def converted() -> Iterator[pa.RecordBatch]:
+        row = 0
+        for batch in given:
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                part = batch.slice(start, BATCH_ROWS)
+                new = [array for one in added for array in conversion.arrays(part, one, row)]
+                yield pa.RecordBatch.from_arrays([*part.columns, *new], schema=schema)
+                row += part.num_rows
+
+    if isinstance(table, pa.RecordBatchReader):
+        return pa.RecordBatchReader.from_batches(schema, converted())
+    return pa.Table.from_batches(converted(), schema=schema)
+
+
+def _units_of(
+    given: Iterable[pa.RecordBatch] | None, columns: Iterable[str], float_unit: FloatUnit | None
+) -> WrittenUnits:
+    """In which units columns were written, of batches that can be read twice."""
+    units = WrittenUnits()
+    if isinstance(given, list):
+        learn_units(units, columns, given, float_unit)
+    return units
+
+
+def target_of(graph: ClockGraph, to: ClockLike | None) -> ClockId:
+    """The clock to convert to: one of the graph, by default its trace clock."""
+    if not isinstance(graph, ClockGraph):
+        raise UsageError(
+            f"a {type(graph).__name__} is no graph of clocks: give a ClockGraph, as `clocks` of an "
+            "open trace is one"
+        )
+    if to is not None:
+        return graph.clock(to, known=True)
+    if graph.trace_clock is None:
+        raise UsageError("the graph has no trace clock: say which clock to convert to (to)")
+    return graph.trace_clock
+
+
+def _clock(graph: ClockGraph, clock: ClockLike, schema: pa.Schema) -> ClockId | str:
+    """The clock of a column, or the name of the column that has it."""
+    if not (isinstance(clock, str) and clock.startswith(CLOCK_COLUMN)):
+        return graph.clock(clock)
+    check_column(clock[1:], schema.names)
+    return clock[1:]
+
+
+def _check_names(names: Mapping[str, str] | None, columns: Mapping[str, ClockLike]) -> None:
+    """Check what new columns are to be called."""
+    if names is None:
+        return
+    check_columns_of(names, "names", "new name")
+    for column, name in names.items():
+        check_name(name)
+        if column not in columns:
+            raise UsageError(
+                f"names has {printable(column)!r}, which is not converted"
+                f"{did_you_mean(column, columns)}"
+            )
+
+
+def _check_columns(added: list[AddedColumns], schema: pa.Schema) -> None:
+    if not added:
+        raise UsageError("no column to convert: say which, and in which clock it was read")
+    taken = set(schema.names)
+    for one in added:
+        for field in one.fields:
+            if field.name in taken:
+                raise UsageError(
+                    f"there is a column {printable(field.name)!r} already: choose another name"
+                )
+            taken.add(field.name)

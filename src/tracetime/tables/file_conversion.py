@@ -1,0 +1,210 @@
+"""The verb `convert` for a table file: its columns of times on one clock, in another table file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import TypeGuard
+
+import numpy as np
+import pyarrow as pa
+
+from tracetime.atomic_file import file_target
+from tracetime.clocks.ids import ClockId, ClockLike
+from tracetime.clocks.instants import FloatUnit
+from tracetime.columns.arrays import values_of
+from tracetime.columns.arrow_tables import check_column
+from tracetime.columns.time_columns import WrittenUnits
+from tracetime.errors import ONE_SIDED, REASONS, RESOLVED, UNKNOWN_SOURCE_CLOCK, TraceError
+from tracetime.graph.arguments import PolicyName
+from tracetime.graph.graph import ClockGraph
+from tracetime.graph.tube.bars import Bars
+from tracetime.tables.column_conversion import name_of
+from tracetime.tables.conversion import CLOCK_COLUMN, convert_in_units, target_of
+from tracetime.tables.implausible_times import TimeRange, why_implausible
+from tracetime.tables.inputs import TableSource
+from tracetime.tables.output import TableOutput, table_metadata
+from tracetime.tables.writers import CsvTable, table_writer
+from tracetime.text import printable
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedColumn:
+    """What came of one column of a table.
+
+    Attributes:
+        column, name: of the table, and of what was added.
+        clock: that it was read in; a text "@COLUMN" where a column says so.
+        statuses: how many rows have each status.
+        nulls: how many have no time to convert.
+        warning: what is odd about its times, if anything is.
+    """
+
+    column: str
+    name: str
+    clock: ClockId | str
+    statuses: dict[str, int]
+    nulls: int
+    warning: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableSummary:
+    """What came of converting a table file.
+
+    Attributes:
+        table, out: paths of the table and of what was written.
+        to: the clock that was converted to.
+        policy, bars: how; bars are None with floor, which has none.
+        rows: how many there are.
+        truncated: the error after which the rest of the table was not read.
+    """
+
+    table: str
+    out: str
+    to: ClockId
+    policy: PolicyName
+    bars: Bars | None
+    rows: int
+    columns: tuple[ConvertedColumn, ...]
+    truncated: TraceError | None
+
+    @property
+    def unresolved(self) -> int:
+        """How many times did not convert."""
+        return sum(
+            n
+            for column in self.columns
+            for status, n in column.statuses.items()
+            if status not in (REASONS[RESOLVED], REASONS[ONE_SIDED])
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the summary in the types of JSON."""
+        facts = {field.name: getattr(self, field.name) for field in fields(TableSummary)}
+        columns = [asdict(column) | {"clock": str(column.clock)} for column in self.columns]
+        truncated = None if self.truncated is None else self.truncated.to_dict()
+        return facts | {"to": str(self.to), "columns": columns, "truncated": truncated}
+
+
+# long: half of it says what it takes, or passes it on
+def convert_table_file(  # noqa: PLR0913  the options of the command
+    table: TableSource,
+    graph: ClockGraph,
+    columns: Mapping[str, ClockLike],
+    out: str | os.PathLike[str],
+    *,
+    to: ClockLike | None = None,
+    policy: PolicyName = "floor",
+    bars: Bars = "estimated",
+    float_unit: FloatUnit | None = None,
+    names: Mapping[str, str] | None = None,
+    kind: str | None = None,
+) -> TableSummary:
+    """Write a table file with its times on another clock; by the tube also their bars.
+
+    Args:
+        table: what `open_table` gives.
+        out, kind: as of `convert`.
+        graph, columns, to, policy, bars, float_unit, names: as of `convert_table`.
+
+    Raises:
+        UsageError, ConversionError: as `convert_table`; `out` cannot be written, or is the table.
+        TraceError: the file is no table, or damaged. Whatever is raised, nothing is left of `out`.
+    """
+    clock = target_of(graph, to)
+    rows, counts = 0, {column: Counter[str | None]() for column in columns}
+    ranges = {column: TimeRange() for column in columns}
+    untied: dict[str, str] = {}
+    metadata = table_metadata(clock, policy, bars)
+    with contextlib.ExitStack() as stack:
+        writer_class = table_writer(file_target(out), kind)
+        typed = _typed(columns) if writer_class is CsvTable else None
+        for column in columns:
+            check_column(column, table.columns)
+        units = WrittenUnits()
+        if policy == "tube":
+            units = table.units(columns, typed, float_unit)
+        given = stack.enter_context(table.batches(typed))
+        # Once more: it refuses a file that is open.
+        target = file_target(out)
+        output = stack.enter_context(TableOutput(target))
+        converted = convert_in_units(
+            given,
+            graph,
+            columns,
+            to=clock,
+            policy=policy,
+            bars=bars,
+            bounds=policy == "tube",
+            float_unit=float_unit,
+            names=names,
+            units=units,
+        )
+        output.start(writer_class, converted.schema, metadata)
+        for batch in converted:
+            output.put(batch)
+            rows += batch.num_rows
+            for column, count in counts.items():
+                ranges[column].add(batch[column])
+                status = batch[f"{name_of(column, names)}_status"]
+                for one in status.value_counts().to_pylist():
+                    count[one["values"]] += one["counts"]
+                read_in = columns[column]
+                if column not in untied and _is_column(read_in):
+                    untied |= _untied(column, batch[read_in[1:]], status)
+        output.finish(metadata)
+    made = []
+    for column, read_in in columns.items():
+        source = read_in if _is_column(read_in) else graph.clock(read_in)
+        made.append(
+            ConvertedColumn(
+                column,
+                name_of(column, names),
+                source,
+                {status: n for status, n in counts[column].items() if status is not None},
+                counts[column][None],
+                why_implausible(graph, source, ranges[column])
+                if isinstance(source, ClockId)
+                else untied.get(column),
+            )
+        )
+    return TableSummary(
+        table.name,
+        os.fspath(out),
+        clock,
+        policy,
+        bars if policy == "tube" else None,
+        rows,
+        tuple(made),
+        table.truncated,
+    )
+
+
+def _untied(column: str, clocks: pa.Array, status: pa.Array) -> dict[str, str]:
+    """What to say of a column where rows name a clock that nothing ties."""
+    texts = status.dictionary.to_pylist()
+    if REASONS[UNKNOWN_SOURCE_CLOCK] not in texts:
+        return {}
+    code = texts.index(REASONS[UNKNOWN_SOURCE_CLOCK])
+    indices, missing = values_of(status.indices)
+    found = np.flatnonzero((indices == code) & (True if missing is None else ~missing))
+    names = (clocks[int(row)].as_py() for row in found)
+    first = next((name for name in names if name not in (None, "")), None)
+    if first is None:
+        return {}
+    return {column: f"some rows name a clock that nothing ties, such as {printable(str(first))!r}"}
+
+
+def _is_column(clock: ClockLike) -> TypeGuard[str]:
+    """Whether a column names the clock of each row."""
+    return isinstance(clock, str) and clock.startswith(CLOCK_COLUMN)
+
+
+def _typed(columns: Mapping[str, ClockLike]) -> set[str]:
+    """The columns that are read as times and clocks; the rest of CSV stays text in CSV."""
+    clocks = {clock[1:] for clock in columns.values() if _is_column(clock)}
+    return {*columns, *clocks}

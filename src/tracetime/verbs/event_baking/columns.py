@@ -1,0 +1,85 @@
+"""Columns of Arrow and of events as the kernel takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime._kernels.event_baking import Texts
+from tracetime.columns.arrays import known_of
+from tracetime.trace.events_table import Columns
+
+Rows = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+
+
+def texts_of(column: pa.Array) -> Texts:
+    """A column of texts, or a dictionary of them."""
+    if pa.types.is_dictionary(column.type):
+        codes, known = known_of(column.indices)
+        column = column.dictionary
+    else:
+        codes = np.arange(len(column), dtype=np.int32)
+        known = _known(column)
+    _, offsets, data = column.buffers()
+    ends = np.zeros(0, np.int32)
+    if offsets is not None:
+        ends = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * 4)[1:]
+    text = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return Texts(np.where(known, codes, -1).astype(np.int32), ends, text)
+
+
+def _known(column: pa.Array) -> npt.NDArray[np.bool_]:
+    validity = column.buffers()[0]
+    if validity is None:
+        return np.ones(len(column), np.bool_)
+    bits = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")
+    known: npt.NDArray[np.bool_] = bits[column.offset : column.offset + len(column)] != 0
+    return known
+
+
+def texts_in(columns: Columns, name: str, rows: Rows) -> Texts:
+    """A column of texts of events, of some rows."""
+    return Texts(
+        columns[name][rows].astype(np.int32), columns[f"{name}:ends"], columns[f"{name}:text"]
+    )
+
+
+def text_at(columns: Columns, name: str, code: int) -> str | None:
+    """The text of a code; None for -1."""
+    if code < 0:
+        return None
+    ends = columns[f"{name}:ends"]
+    start = int(ends[code - 1]) if code else 0
+    return bytes(columns[f"{name}:text"][start : int(ends[code])]).decode(errors="replace")
+
+
+def numbered(
+    keys: Sequence[npt.NDArray[Any]], make: Callable[[int], int]
+) -> npt.NDArray[np.uint64]:
+    """Number rows by their keys.
+
+    Args:
+        keys: columns of numbers.
+        make: called with a row of each combination that occurs; gives its number.
+    """
+    first, group = grouped(keys)
+    return np.array([make(row) for row in first.tolist()], np.uint64)[group]
+
+
+def grouped(keys: Sequence[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
+    """The first row of each combination of keys, as they occur, and which of these each row has."""
+    order = np.lexsort(keys)
+    differs = np.ones(len(order), np.bool_)
+    differs[1:] = np.logical_or.reduce([key[order][1:] != key[order][:-1] for key in keys])
+    first = order[differs]
+    as_they_occur = np.argsort(first)
+    place = np.empty(len(first), np.int64)
+    place[as_they_occur] = np.arange(len(first))
+    group = np.empty(len(order), np.int64)
+    group[order] = place[np.cumsum(differs) - 1]
+    return first[as_they_occur], group

@@ -1,0 +1,141 @@
+"""Processes, threads, tracks and counters of a trace that is written: each has one packet."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from tracetime._kernels.perfetto import packets
+from tracetime.verbs.event_baking.place import Place
+
+_MOST_PID: Final = (1 << 31) - 1
+
+_ALL: Final = -1
+"""The scope of pids; that of tids is their pid."""
+
+
+_NO_SEQUENCE: Final = 0
+"""trace_processor makes the thread that a sequence describes an argument of its other events."""
+
+
+class Owner(NamedTuple):
+    """Whose a track is; None for what is not known.
+
+    cpu: only where there is neither a process nor a thread.
+    """
+
+    pid: int | None = None
+    process: str | None = None
+    tid: int | None = None
+    thread: str | None = None
+    cpu: int | None = None
+
+
+class Tracks:
+    """Makes tracks; `take` gives their packets."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._next = place.first + 1
+        self._made: dict[tuple[object, ...], int] = {}
+        self._pids: dict[int, int] = {}
+        self._any: dict[int, int] = {}
+        self._unnamed: dict[int, int] = {}
+        self._used: set[tuple[int, int]] = set()
+        self._free_pid = place.free_pid
+        self._pending: list[bytes] = []
+
+    @property
+    def free_pid(self) -> int:
+        """The first pid or tid that no process or thread has that had none that fits."""
+        return self._free_pid
+
+    def take(self) -> bytes:
+        """The packets since the last time."""
+        made = b"".join(self._pending)
+        self._pending.clear()
+        return made
+
+    def of(self, owner: Owner) -> int:
+        """The track of a thread, else of a process, else of a CPU; 0 where there is none."""
+        if owner.tid is not None or owner.thread is not None:
+            return self._thread(owner)
+        if owner.pid is not None or owner.process is not None:
+            return self._process(owner.pid, owner.process)[0]
+        return 0 if owner.cpu is None else self.within(0, f"CPU {owner.cpu}")
+
+    def within(self, parent: int, name: str) -> int:
+        """The track of that name within another; the same whenever it is asked for."""
+        return self._named(packets.CUSTOM, parent, name)
+
+    def new(self, count: int) -> int:
+        """The first of so many new numbers in a row: the caller writes what has them."""
+        first = self._next
+        self._next += count
+        return first
+
+    def counter(self, parent: int, name: str) -> int:
+        """The counter of that name within another track."""
+        return self._named(packets.COUNTER, parent, name)
+
+    def _named(self, kind: int, parent: int, name: str) -> int:
+        key = (kind, parent, name)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = self.new(1)
+            self._put(found, parent, kind, name)
+        return found
+
+    def _process(self, pid: int | None, name: str | None) -> tuple[int, int]:
+        """The track of a process, and the pid that it has in the output.
+
+        Two of one pid that have different names are two.
+        """
+        key = (packets.PROCESS, pid, name)
+        found = self._made.get(key)
+        if found is None and pid is not None:
+            # Its name may be known only later, or only elsewhere.
+            found = self._any.get(pid) if name is None else self._unnamed.pop(pid, None)
+            if found is not None and name is not None:
+                self._put(found, 0, packets.PROCESS, name, self._pids[found])
+        if found is None:
+            found = self.new(1)
+            self._pids[found] = self._free(pid, _ALL)
+            self._put(found, 0, packets.PROCESS, name, self._pids[found])
+            if pid is not None:
+                self._any.setdefault(pid, found)
+                if name is None:
+                    self._unnamed[pid] = found
+        self._made[key] = found
+        return found, self._pids[found]
+
+    def _thread(self, owner: Owner) -> int:
+        process, pid = self._process(owner.pid, owner.process)
+        key = (packets.THREAD, process, owner.tid, owner.thread)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = self.new(1)
+            tid = self._free(owner.tid, pid)
+            self._put(found, 0, packets.THREAD, owner.thread, pid, tid)
+        return found
+
+    def _free(self, number: int | None, scope: int) -> int:
+        """The number, where it fits and no other of the scope has it; else one that none has.
+
+        Thread 0 is the kernel's idle one, and is called so.
+        """
+        least = 0 if scope == _ALL else 1
+        one = -1 if number is None else number
+        while not least <= one <= _MOST_PID or (scope, one) in self._used:
+            one = self._free_pid
+            self._free_pid += 1
+        self._used.add((scope, one))
+        return one
+
+    def _put(
+        self, uuid: int, parent: int, kind: int, name: str | None, pid: int = 0, tid: int = 0
+    ) -> None:
+        self._pending.append(
+            packets.track_packet(
+                _NO_SEQUENCE, uuid, parent, kind, name, pid, tid, None, self._place.machine
+            )
+        )

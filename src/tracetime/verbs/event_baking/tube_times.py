@@ -1,0 +1,84 @@
+"""Where the events of a Perfetto trace go by the tube, with those that it cannot place.
+
+Nothing is done per event in Python.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.analysis.kept_order import KeptOrder
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.int_arrays import is_any_of
+from tracetime.errors import AS_IS, PLACED, RESOLVED
+from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
+from tracetime.formats.perfetto.schema import KINDS
+from tracetime.trace.error_bars import ErrorBars
+from tracetime.trace.events_table import Columns
+from tracetime.trace.trace import Trace
+
+_TRACK_EVENT: Final = next(n for n, name in PAYLOAD_NAMES.items() if name == "track_event")
+
+
+class TubeTimes:
+    """Puts rows where the tube does, and where floor does what the tube has no place for.
+
+    Args:
+        trace: which the rows are of.
+        clock: to put them on.
+
+    Attributes:
+        order: the counts of events kept in the order of the file.
+        as_floor: events that only floor places, where their bar does not exclude that.
+    """
+
+    def __init__(self, trace: Trace, clock: ClockId) -> None:
+        self._home = trace.trace_clock
+        self._clock = clock
+        self._home_machine = trace.machines[self._home.machine]
+        self._bars = ErrorBars(trace.clocks, clock, trace.machines, "estimated", {})
+        self.order = KeptOrder(_TRACK_EVENT)
+        self.as_floor = 0
+
+    def place(self, columns: Columns) -> Columns:
+        """Return the rows with their times; columns: a batch by Perfetto's rule."""
+        tube = self.order.keep(columns, self._bars.place(columns))
+        placed, is_raw = is_any_of(tube["status"], PLACED), tube["status"] == AS_IS
+        floor = columns
+        if self._clock != self._home:
+            # A value without a clock is on the trace clock.
+            placed &= ~is_raw
+            floor = self._from_home(columns, is_any_of(columns["status"], PLACED) & ~placed)
+        times, earliest, latest = floor["trace_time"], tube["earliest"], tube["latest"]
+        excluded = (earliest <= latest) & ((times < earliest) | (latest < times))
+        by_floor = ~placed & ~excluded
+        # What is no event has no kind.
+        counted = by_floor & ~is_raw & (columns["kind"] < len(KINDS))
+        self.as_floor += int(np.count_nonzero(counted & is_any_of(floor["status"], PLACED)))
+        return {
+            **tube,
+            "trace_time": np.where(by_floor, times, tube["trace_time"]),
+            "status": np.where(by_floor, floor["status"], tube["status"]),
+        }
+
+    def _from_home(self, columns: Columns, which: npt.NDArray[np.bool_]) -> Columns:
+        """The batch with some rows, which are on the trace clock, on the one for all."""
+        rows = np.flatnonzero(which)
+        there = {name: column[rows] for name, column in columns.items()}
+        for name, value in (
+            ("clock", self._home.clock),
+            ("sequence", 0),
+            ("machine", self._home_machine),
+            ("status", RESOLVED),
+        ):
+            there[name] = np.full_like(there[name], value)
+        there["source_ns"] = there["trace_time"]
+        moved = self._bars.place(there)
+        found = dict(columns)
+        for name in ("trace_time", "status"):
+            found[name] = columns[name].copy()
+            found[name][rows] = moved[name]
+        return found
