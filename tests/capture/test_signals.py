@@ -119,8 +119,9 @@ def signals_that(act: Callable[[], object]) -> Iterator[list[int]]:
         nonlocal depth
         depth += 1
         depths.append(depth)
-        # The deeper the later: a slow machine piles them up only where they wait.
-        signal.setitimer(signal.ITIMER_REAL, 0.001 * depth if going_on else 0)
+        # The deeper the later: a slow machine piles them up only where they wait. And again: one that
+        # comes right before a wait for a lock does not end it, so its handler waits for the next.
+        signal.setitimer(signal.ITIMER_REAL, 0.001 * depth if going_on else 0, 0.1)
         try:
             act()
         finally:
@@ -128,7 +129,7 @@ def signals_that(act: Callable[[], object]) -> Iterator[list[int]]:
 
     before = signal.signal(signal.SIGALRM, handler)
     going_on = True
-    signal.setitimer(signal.ITIMER_REAL, 0.001)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.1)
     try:
         yield depths
     finally:
