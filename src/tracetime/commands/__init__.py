@@ -19,6 +19,7 @@ from typing import Final, NoReturn
 import click
 
 from tracetime._version import __version__
+from tracetime.atomic_file import keep_inputs, protect
 from tracetime.commands import signals
 from tracetime.commands.terminal import echo, echo_error
 from tracetime.errors import (
@@ -29,7 +30,6 @@ from tracetime.errors import (
     TracetimeError,
     UsageError,
 )
-from tracetime.inputs import keep_inputs, protect
 from tracetime.text import did_you_mean, json_text
 
 SUBCOMMANDS: Final = (

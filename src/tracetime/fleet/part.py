@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.analysis.summary import Summary
+from tracetime.atomic_file import keep_inputs, open_to_read
 from tracetime.errors import ConversionError, TraceError, TracetimeError, UsageError
 from tracetime.fleet.options import Options
 from tracetime.fleet.records import Record, log_of, part_name, put_json, rejected_of
 from tracetime.fleet.sources import Source, fetched, file_of, source_of
 from tracetime.fleet.store import Store, open_store
 from tracetime.formats import open_trace
-from tracetime.inputs import keep_inputs, open_to_read
 from tracetime.verbs.convert import convert, convert_slices
 
 if TYPE_CHECKING:

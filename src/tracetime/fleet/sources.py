@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
+from tracetime.atomic_file import open_to_read
 from tracetime.errors import UsageError
 from tracetime.formats.archive import split_member
-from tracetime.inputs import open_to_read
 
 _LIST: Final = "@"
 _FILE: Final = "file://"

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
+from tracetime.atomic_file import refuse_input
 from tracetime.errors import UsageError
 from tracetime.fleet.sources import filesystem, is_remote, reached
-from tracetime.inputs import refuse_input
 
 _WORK: Final = ".work"
 """Of a directory: where files are until they are whole. No reader of tables looks there."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from tracetime.atomic_file import open_to_read
 from tracetime.errors import UsageError
 from tracetime.fleet import clocks
 from tracetime.fleet.comparison import compare
@@ -35,7 +36,6 @@ from tracetime.fleet.options import CLOCKS
 from tracetime.fleet.records import rejected_of
 from tracetime.fleet.sources import filesystem, is_remote, path_or_url
 from tracetime.fleet.store import Store, open_store
-from tracetime.inputs import open_to_read
 from tracetime.sql.tables import FINDINGS
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import IO, Final, NamedTuple
 
 import pyarrow as pa
 
+from tracetime.atomic_file import protect
 from tracetime.errors import TraceError, UsageError
-from tracetime.inputs import protect
 
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"

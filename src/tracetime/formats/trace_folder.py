@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from tracetime.atomic_file import protect_all
 from tracetime.errors import UsageError
-from tracetime.inputs import protect_all
 
 _MOST_FILES: Final = 100_000
 """A larger directory is no trace: somebody gave their home."""

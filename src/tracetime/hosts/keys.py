@@ -6,8 +6,8 @@ import os
 import stat
 from typing import Final
 
+from tracetime.atomic_file import protect
 from tracetime.errors import UsageError
-from tracetime.inputs import protect
 
 SHORTEST: Final = 16
 LONGEST: Final = 1024

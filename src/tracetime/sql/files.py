@@ -9,9 +9,8 @@ from typing import Final
 
 import duckdb
 
-from tracetime.atomic_file import file_target, whole_file
+from tracetime.atomic_file import file_target, refuse_input, whole_file
 from tracetime.errors import UsageError
-from tracetime.inputs import refuse_input
 from tracetime.tables.duckdb_files import (
     OpenedFiles,
     copy_target,

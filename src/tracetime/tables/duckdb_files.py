@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import duckdb
 
+from tracetime.atomic_file import note_opened, protect_opened
 from tracetime.errors import UsageError
-from tracetime.inputs import note_opened, protect_opened
 
 _OPENED: Final = (
     "SELECT DISTINCT path FROM duckdb_logs_parsed('FileSystem') "

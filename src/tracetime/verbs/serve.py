@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import IO, Any, Final
 from urllib.parse import quote, quote_from_bytes, unquote_to_bytes, urlsplit
 
+from tracetime.atomic_file import protect
 from tracetime.errors import UsageError
-from tracetime.inputs import protect
 
 UI: Final = "https://ui.perfetto.dev"
 

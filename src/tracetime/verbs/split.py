@@ -14,10 +14,9 @@ import numpy as np
 
 from tracetime.analysis.recording_starts import Start, breaks, starts
 from tracetime.analysis.snapshots import MOST_KEPT, Written
-from tracetime.atomic_file import file_target, not_written, whole_file
+from tracetime.atomic_file import file_target, not_written, refuse_input, whole_file
 from tracetime.errors import TraceError, UsageError
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
-from tracetime.inputs import refuse_input
 from tracetime.text import printable
 from tracetime.trace.trace import Trace, check_trace
 

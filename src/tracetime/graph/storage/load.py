@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from tracetime._kernels.saved_graph import State, engine_of
 from tracetime._version import __version__
+from tracetime.atomic_file import open_to_read
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import UINT32_MAX, ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, MOST_SCALED_PPM
@@ -44,7 +45,6 @@ from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.graph.tube.measurements import Column, Corrected, Measured, Read, Values
 from tracetime.graph.tube.messages import LONGEST_NS, Between, Boxes
 from tracetime.graph.tube.orders import NO_MAX_DELAY, OrderColumns, Orders
-from tracetime.inputs import open_to_read
 
 _MAGIC: Final = b"PK\x03\x04"
 _ARRAY: Final = re.compile(
