@@ -9,6 +9,7 @@ import pytest
 from places import ROOT
 
 import tracetime
+from tracetime.graph.upper_floors import FUNCTIONS, upper
 
 HEAVY = (
     "numpy",
@@ -194,6 +195,16 @@ def test_nothing_heavy_is_loaded_for_what_needs_none(args):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_methods_find_functions_of_upper_floors_and_loading_their_classes_loads_none():
+    assert all(callable(upper(name)) for name in FUNCTIONS)
+    program = (
+        "import sys; from tracetime import ClockGraph, Trace\n"
+        f"print([name for name in {sorted(FUNCTIONS.values())} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "[]\n"
 
 
 def test_recording_does_not_wait_for_arrow():

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from tracetime._version import __version__
+from tracetime.graph.upper_floors import FUNCTIONS
 
 if TYPE_CHECKING:
     from tracetime import fleet as fleet
@@ -263,6 +264,9 @@ _HOMES: Final = {
     "ping": "tracetime.hosts.ping",
     "wait_past": "tracetime.sources.time_service.process",
 }
+
+FUNCTIONS["pair_figure"] = "tracetime.reporting.plot"
+FUNCTIONS["query"] = "tracetime.sql.query"
 
 
 def __getattr__(name: str) -> object:

@@ -38,6 +38,7 @@ from tracetime.graph.state import GraphState
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.tube.explanation import TubeExplanation
 from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
+from tracetime.graph.upper_floors import upper
 from tracetime.graph.values import Result, take
 
 if TYPE_CHECKING:
@@ -514,10 +515,11 @@ class ClockGraph(GraphFacts):
             UsageError: Bokeh is not installed (`pip install 'tracetime[report]'`); no such clock.
             ConversionError: the two share no snapshot.
         """
-        from tracetime.reporting.plot import pair_figure
-
         drawn = self.curves(src, dst)
-        return pair_figure(drawn, self.name(drawn.hub), self.name(drawn.clock))
+        figure: UIElement = upper("pair_figure")(
+            drawn, self.name(drawn.hub), self.name(drawn.clock)
+        )
+        return figure
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to a file for `load`; the file appears when it is complete.

@@ -21,6 +21,7 @@ from tracetime.errors import TraceError, TracetimeError, UsageError
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars, check_bars
+from tracetime.graph.upper_floors import upper
 from tracetime.text import html_text, printable
 from tracetime.trace.error_bars import ErrorBars, PlacementObserver, TubeFaults
 from tracetime.trace.events_table import Columns, Vocabulary, record_batch, schema_of
@@ -389,9 +390,7 @@ class Trace(TraceFacts, ABC):
             UsageError: DuckDB refuses a statement, or there is none; no such policy or bars.
             TraceError: as `events`.
         """
-        from tracetime.sql.query import query as run
-
-        return run(self, query, policy, bars)
+        return upper("query")(self, query, policy, bars)
 
     def to_pandas(
         self, policy: PolicyName = "floor", *, bars: Bars = "estimated", names: bool = False
