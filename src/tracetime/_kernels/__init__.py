@@ -1,1 +1,1 @@
-"""Native loops (floor 0): see house rules in CONTRIBUTING.md."""
+"""Native loops: see the house in CONTRIBUTING.md."""

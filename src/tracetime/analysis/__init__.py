@@ -1,1 +1,1 @@
-"""What the verbs measure of a trace (floor 4), each in one pass."""
+"""What the verbs measure of a trace, each in one pass."""

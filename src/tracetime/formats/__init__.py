@@ -1,4 +1,4 @@
-"""Trace formats (floor 3), a package for each: bytes to events, clocks and snapshots, and back.
+"""Trace formats, a package for each: bytes to events, clocks and snapshots, and back.
 
 A format is a `probe` and an `open`, and one line that registers it. Those of a package are in its
 `__init__.py`, which imports nothing heavy.

@@ -7,14 +7,14 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 
 from tracetime.atomic_file import file_target
 from tracetime.clocks.ids import ClockId, ClockLike
-from tracetime.clocks.instants import FloatUnit
+from tracetime.clocks.instants import NS_OF_UNIT, FloatUnit
 from tracetime.columns.arrays import values_of
 from tracetime.columns.arrow_tables import check_column
 from tracetime.columns.time_columns import WrittenUnits
@@ -24,11 +24,18 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
 from tracetime.tables.column_conversion import name_of
 from tracetime.tables.conversion import CLOCK_COLUMN, convert_in_units, target_of
-from tracetime.tables.implausible_times import TimeRange, why_implausible
 from tracetime.tables.inputs import TableSource
 from tracetime.tables.output import TableOutput, table_metadata
 from tracetime.tables.writers import CsvTable, table_writer
-from tracetime.text import printable
+from tracetime.text import duration, printable
+
+_FAR_NS: Final = 24 * 3600 * 10**9
+"""A day: a trace, and what was logged beside it, may be that long."""
+
+_FAR_SPANS: Final = 10
+_UNITS: Final = ("s", "ms", "us")
+_LEAST_RATIO: Final = 100
+"""How much greater times are, at least, that were taken for another unit's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +124,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
     """
     clock = target_of(graph, to)
     rows, counts = 0, {column: Counter[str | None]() for column in columns}
-    ranges = {column: TimeRange() for column in columns}
+    ranges = {column: _TimeRange() for column in columns}
     untied: dict[str, str] = {}
     metadata = table_metadata(clock, policy, bars)
     with contextlib.ExitStack() as stack:
@@ -167,7 +174,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
                 source,
                 {status: n for status, n in counts[column].items() if status is not None},
                 counts[column][None],
-                why_implausible(graph, source, ranges[column])
+                _why_implausible(graph, source, ranges[column])
                 if isinstance(source, ClockId)
                 else untied.get(column),
             )
@@ -208,3 +215,46 @@ def _typed(columns: Mapping[str, ClockLike]) -> set[str]:
     """The columns that are read as times and clocks; the rest of CSV stays text in CSV."""
     clocks = {clock[1:] for clock in columns.values() if _is_column(clock)}
     return {*columns, *clocks}
+
+
+class _TimeRange:
+    """The least and the greatest whole number of a column."""
+
+    def __init__(self) -> None:
+        self.least: int | None = None
+        self.most: int | None = None
+
+    def add(self, column: pa.Array) -> None:
+        """Look at more of the column; what holds no whole numbers has a unit of its own."""
+        if not pa.types.is_integer(column.type):
+            return
+        import pyarrow.compute as pc
+
+        found = pc.min_max(column).as_py()
+        if found["min"] is not None:
+            self.least = min(found["min"], found["min"] if self.least is None else self.least)
+            self.most = max(found["max"], found["max"] if self.most is None else self.most)
+
+
+def _why_implausible(graph: ClockGraph, clock: ClockId, times: _TimeRange) -> str | None:
+    """Return what is odd about times of a clock beside its snapshots, a sentence; None: nothing."""
+    info = next((info for info in graph.clocks() if info.clock == clock), None)
+    if times.least is None or times.most is None or info is None:
+        return None
+    if info.first_ns is None or info.last_ns is None or graph._parts.counts_ticks(clock):
+        return None
+    first, last = min(info.first_ns, info.last_ns), max(info.first_ns, info.last_ns)
+    away = max(first - times.most, times.least - last)
+    if away <= 0:
+        return None
+    side = "before" if times.most < first else "after"
+    said = f"all times are {duration(away)} or more {side} the snapshots of {graph.name(clock)}"
+    near = last - first + 60 * NS_OF_UNIT["s"]
+    for unit in _UNITS:
+        factor = NS_OF_UNIT[unit]
+        fits = first - near <= times.least * factor and times.most * factor <= last + near
+        if fits and times.most * _LEAST_RATIO < first:
+            return f"{said}: as {unit} they would fit, so multiply them by {factor:,}"
+    if away > max(_FAR_NS, _FAR_SPANS * (last - first)):
+        return f"{said}: check their clock and their unit, which is ns"
+    return None

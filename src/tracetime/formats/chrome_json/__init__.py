@@ -1,4 +1,4 @@
-"""Trace files in JSON (floor 3): those of Chrome and of PyTorch's profiler; and systrace's text."""
+"""Trace files in JSON: those of Chrome and of PyTorch's profiler; and systrace's text."""
 
 from __future__ import annotations
 

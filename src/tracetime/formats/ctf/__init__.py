@@ -1,4 +1,4 @@
-"""CTF 1.8 traces (floor 3), as LTTng and barectf write them: directories, read by babeltrace2."""
+"""CTF 1.8 traces, as LTTng and barectf write them: directories, read by babeltrace2."""
 
 from __future__ import annotations
 

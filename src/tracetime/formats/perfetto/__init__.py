@@ -1,4 +1,4 @@
-"""Perfetto traces (floor 3): bytes to columns and snapshots, and back."""
+"""Perfetto traces: bytes to columns and snapshots, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XDF (floor 3): recordings of the lab streaming layer: samples by the clocks of many hosts."""
+"""XDF: recordings of the lab streaming layer: samples by the clocks of many hosts."""
 
 from __future__ import annotations
 
