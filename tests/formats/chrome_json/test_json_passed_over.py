@@ -45,7 +45,10 @@ def test_of_a_healthy_file_nothing_is_told():
         (event("XX", 1, dur=1), '1 event with a "ph" of several letters'),
         (event("X", 1, tid=1 << 32, dur=1), "1 event with a pid or tid below 0 or beyond 32 bits"),
         (event("X", 1, tid=-1, dur=1), "1 event with a pid or tid below 0 or beyond 32 bits"),
-        (event("X", 1, pid=-1, dur=1), "1 event with a pid or tid below 0 or beyond 32 bits"),
+        (
+            event("X", 1, pid=-1, dur=1) + "," + event("X", 1, pid=-2, dur=1),
+            "2 events with a pid or tid below 0 or beyond 32 bits",
+        ),
         (event("b", 1, "a", id=1 << 63), "1 event with a pid, tid or id beyond 64 bits"),
         (event("X", 1), "1 complete event without a duration"),
         (event("X", 1, dur="x"), "1 complete event without a duration"),
@@ -55,6 +58,12 @@ def test_of_a_healthy_file_nothing_is_told():
 def test_odd_events_are_counted(odd, what):
     (message,) = told(document(odd, event("i", 2)))
     assert message.startswith(what)
+
+
+def test_one_pid_alone_that_is_odd_joins_no_threads():
+    """PyTorch's profiler gives its own overhead to process -1."""
+    overhead = event("X", 1, pid=-1, tid=0, dur=1)
+    assert told(document(overhead, event("X", 2, dur=1), overhead)) == []
 
 
 def test_the_greatest_numbers_that_fit_are_not_odd():

@@ -69,7 +69,8 @@ class KnownNames(EventObserver):
         n_endless: complete events without a duration that can be read.
         n_negative: those with one below 0.
         n_halves: events that begin or end a slice.
-        n_wide_owners: events whose pid or tid is no number of 32 bits without sign.
+        n_wide_owners: events whose pid or tid is no number of 32 bits without sign; n_wide_alone:
+            those of them of which that is true of the pid alone, and it is the first such pid.
         n_wider: those with a pid, tid or id beyond int64, which is cut to its end.
         time_step_ns, duration_step_ns, line_step_ns: what all times of events, durations of
             complete events, and times of lines are multiples of: 1000, 100, 10 or 1 ns; 0 without
@@ -93,6 +94,7 @@ class KnownNames(EventObserver):
     n_negative: int
     n_halves: int
     n_wide_owners: int
+    n_wide_alone: int
     n_wider: int
     time_step_ns: int
     duration_step_ns: int

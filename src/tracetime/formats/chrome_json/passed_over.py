@@ -72,7 +72,8 @@ def _of_events(names: KnownNames) -> Iterator[str]:
     if names.n_negative:
         events = count(names.n_negative, "complete event")
         yield f"{events} of a duration below 0: no slice, as in Perfetto"
-    if names.n_wide_owners:
+    # A single pid of that kind joins nothing: PyTorch gives the overhead of its profiler to -1.
+    if names.n_wide_owners > names.n_wide_alone:
         yield (
             f"{count(names.n_wide_owners, 'event')} with a pid or tid below 0 or beyond 32 bits: "
             "in slices it counts as none, as in Perfetto, so that threads become one; write it as "

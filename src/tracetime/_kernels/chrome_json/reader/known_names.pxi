@@ -31,7 +31,8 @@ cdef class KnownNames(EventObserver):
         n_endless: complete events without a duration that can be read.
         n_negative: those with one below 0.
         n_halves: events that begin or end a slice.
-        n_wide_owners: events whose pid or tid is no number of 32 bits without sign.
+        n_wide_owners: events whose pid or tid is no number of 32 bits without sign; n_wide_alone:
+            those of them of which that is true of the pid alone, and it is the first such pid.
         n_wider: those with a pid, tid or id beyond int64, which is cut to its end.
         time_step_ns, duration_step_ns, line_step_ns: what all times of events, durations of
             complete events, and times of lines are multiples of: 1000, 100, 10 or 1 ns; 0 without
@@ -101,6 +102,9 @@ cdef class KnownNames(EventObserver):
         self.n_long_phases += event.long_phase
         if both >> 32:
             self.n_wide_owners += 1
+            if not <uint64_t>event.tid_number >> 32:
+                self.wide_pid = self.wide_pid or event.pid_number
+                self.n_wide_alone += event.pid_number == self.wide_pid
             self.n_wider += is_cut(&event.pid) or is_cut(&event.tid)
         elif event.id.kind == NUMBER:
             self.n_wider += is_cut(&event.id)
