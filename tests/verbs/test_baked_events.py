@@ -28,8 +28,8 @@ import tracetime as tt
 from tracetime._kernels.event_baking import Details, EventPackets, Texts
 from tracetime.errors import TraceError, UsageError
 from tracetime.trace.slices_table import SLICES_SCHEMA
-from tracetime.verbs.event_baking.place import Place
 from tracetime.verbs.event_baking.slices import parents_first
+from tracetime.verbs.event_baking.tracks import Place
 from tracetime.verbs.event_baking.writing import write_events
 
 FORMATS = ("chrome_json", "spans", "table", "xdf", "journal", "pcapng")

@@ -42,7 +42,7 @@ from tracetime.merging.report import MergeReport
 from tracetime.merging.written import WrittenFile, WrittenTrace
 from tracetime.text import printable
 from tracetime.trace.events_table import Columns
-from tracetime.verbs.event_baking.place import Place
+from tracetime.verbs.event_baking.tracks import Place
 from tracetime.verbs.event_baking.writing import write_events
 
 ENDING: Final = ".pftrace"

@@ -1,20 +1,42 @@
-"""Processes, threads, tracks and counters of a trace that is written: each has one packet."""
+"""Processes, threads, tracks and counters of a trace that is written: each has one packet.
+
+Several traces in one file keep their numbers apart, by a `Place` each.
+"""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 from tracetime._kernels.perfetto import packets
-from tracetime.verbs.event_baking.place import Place
 
 _MOST_PID: Final = (1 << 31) - 1
 
 _ALL: Final = -1
 """The scope of pids; that of tids is their pid."""
 
-
 _NO_SEQUENCE: Final = 0
 """trace_processor makes the thread that a sequence describes an argument of its other events."""
+
+
+class Place(NamedTuple):
+    """The numbers that the packets of one trace have.
+
+    Attributes:
+        sequence: their packet sequence.
+        first: the number before that of its first track, and of its first flow.
+        machine: its machine_id; 0 for the host.
+        clock: the number of the clock that timestamps are in; None for that of the trace.
+        snapshot: whether packets say what the trace clock is, what REALTIME read, and that the
+            trace is baked.
+        free_pid: the first pid or tid for what has none that fits: above all of Linux.
+    """
+
+    sequence: int = 1
+    first: int = 0
+    machine: int = 0
+    clock: int | None = None
+    snapshot: bool = True
+    free_pid: int = (1 << 22) + 1
 
 
 class Owner(NamedTuple):

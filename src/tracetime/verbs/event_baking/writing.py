@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,16 +23,22 @@ from tracetime.trace.trace import Trace
 from tracetime.trace.wall_times import REALTIME
 from tracetime.verbs.event_baking.events import Events, rows_with_time
 from tracetime.verbs.event_baking.flows import Joined
-from tracetime.verbs.event_baking.place import Output, Place
 from tracetime.verbs.event_baking.reasons import counted
 from tracetime.verbs.event_baking.slices import parents_first, put_slices
-from tracetime.verbs.event_baking.tracks import Tracks
+from tracetime.verbs.event_baking.tracks import Place, Tracks
 
 _CLEARED: Final = 1
 """A sequence flag: what was interned before does not count."""
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 _LAST_OF_KERNEL: Final = _BOOTTIME
+
+
+class Output(Protocol):
+    """What packets are written to."""
+
+    def write(self, packets: bytes, /) -> int:
+        """Write whole packets; returns how many bytes these became."""
 
 
 class Written(NamedTuple):
