@@ -8,6 +8,8 @@ from drifting import GPU, S, drifting
 
 from tracetime import ClockGraph, ClockId, Snapshot
 from tracetime.clocks.domain import ClockDomain
+from tracetime.graph.tube import loops
+from tracetime.graph.tube.hops import hop
 from tracetime.graph.tube.triangles import Triangles
 
 
@@ -74,6 +76,38 @@ def test_loops_of_any_length_are_checked(n):
                 str(ClockId.parse(name)) for name in names
             }
             assert 0 < one.gap_ns <= wrong
+
+
+@pytest.fixture
+def hops(monkeypatch):
+    """How many values each hop converts."""
+    counts = []
+
+    def counted(pair, src, here, bars):
+        counts.append(len(here.estimate))
+        return hop(pair, src, here, bars)
+
+    monkeypatch.setattr(loops, "hop", counted)
+    return counts
+
+
+def test_a_loop_is_followed_only_while_it_is_known_where_it_leads(hops):
+    """Messages one way around leave a side of each pair open."""
+    at = np.arange(20) * 10 * S
+    graph, n = ClockGraph(), 12
+    for k in range(n):
+        graph.add_order((at, f"com.example.c{k}"), (at + 10, f"com.example.c{(k + 1) % n}"))
+    assert graph.inconsistencies() == []
+    assert len(hops) == 2 * n
+
+
+def test_points_at_which_estimated_bars_meet_are_followed_once(hops):
+    at = np.arange(20) * 10 * S
+    graph, n = ClockGraph(), 12
+    for k in range(n):
+        graph.add_snapshot({f"com.example.c{k}": at, f"com.example.c{(k + 1) % n}": at})
+    assert graph.inconsistencies() == []
+    assert hops == [len(at)] * n * n
 
 
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 3), Fraction(125, 3)])

@@ -21,15 +21,12 @@ from tracetime.graph.tube.results import Inconsistency, Reached
 from tracetime.graph.tube.triangles import Triangles
 
 Values = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 # Of thousands of clocks there are millions of loops: so many are compared in about a second.
 _CHECKED_LOOPS: Final = 1024
 # Loops of more than three clocks are searched for one by one: so many, in so many steps in all.
 _DETOURS: Final = 256
 _DETOUR_STEPS: Final = 500_000
-# A few points show in most cases that two paths agree.
-_FEW: Final = 256
 # Of so many snapshots, a few changes of rate do not leave all in contradiction.
 _MANY: Final = 8
 
@@ -97,23 +94,21 @@ class Loops:
         direct, path = self._pairs.pair(src, dst), (src, *via, dst)
         points_ns = direct.tube.evidence.a
         points_ns = points_ns if direct.a == src else direct.tube.convert(points_ns).estimate
-        few_ns = points_ns[:: max(1, len(points_ns) // _FEW)]
-        apart_ns, known = self._apart(path, points_ns, "guaranteed")
-        if not apart_ns.any():
-            if len(points_ns) < _MANY:
-                return None
-            # Where estimated bars meet at one of a few points, the others do not matter.
-            for at_ns in (few_ns, points_ns):
-                apart_ns, known = self._apart(path, at_ns, "estimated")
-                if not apart_ns[known].all():
-                    return None
-            if int(known.sum()) < _MANY:
-                return None
+        too_few = len(points_ns) < _MANY
+        apart_ns, known = self._apart(path, points_ns[:0] if too_few else points_ns, "estimated")
+        # Guaranteed bars are no narrower: they meet where estimated ones do.
+        met = known[apart_ns[known] == 0]
+        others = np.delete(np.arange(len(points_ns)), met)
+        surely_ns, _ = self._apart(path, points_ns[others], "guaranteed")
+        if surely_ns.any():
+            apart_ns, points_ns = surely_ns, points_ns[others]
+        elif len(met) or len(known) < _MANY:
+            return None
         worst = int(np.argmax(apart_ns))
         return Inconsistency(src, dst, via, int(points_ns[worst]), int(apart_ns[worst]))
 
-    def _apart(self, path: tuple[ClockId, ...], at_ns: Values, bars: Bars) -> tuple[Values, Mask]:
-        """How far a path's bars are from the direct hop's, ns, and where both are known.
+    def _apart(self, path: tuple[ClockId, ...], at_ns: Values, bars: Bars) -> tuple[Values, Values]:
+        """How far a path's bars are from the direct hop's, ns, and at which points both are known.
 
         at_ns: on the first clock; 0 apart where they meet, or one is unknown.
         """
@@ -121,25 +116,33 @@ class Loops:
         direct = self._pairs.pair(*ends)
         points, _ = to_ticks(at_ns, direct.rate_of(ends[0]), 0.5)
         here, known = self._along(ends, points, bars)
-        there, also = self._along(path, points, bars)
-        gaps = np.maximum(here.earliest - there.latest, there.earliest - here.latest)
-        gaps = np.where(known & also, gaps, 0)
+        there, also = self._along(path, points[known], bars)
+        gaps = np.maximum(here.earliest[also] - there.latest, there.earliest - here.latest[also])
         gaps_ns, _ = to_ns(gaps, direct.rate_of(ends[1]))
-        return np.where(gaps > 0, np.maximum(gaps_ns, 1), 0), known & also
+        apart_ns = np.zeros_like(at_ns)
+        apart_ns[known[also]] = np.where(gaps > 0, np.maximum(gaps_ns, 1), 0)
+        return apart_ns, known[also]
 
-    def _along(self, path: tuple[ClockId, ...], points: Values, bars: Bars) -> tuple[Reached, Mask]:
-        """Points converted along a path, and for which the result is known.
+    def _along(
+        self, path: tuple[ClockId, ...], points: Values, bars: Bars
+    ) -> tuple[Reached, Values]:
+        """Points converted along a path: those of which the result is known, and which they are.
 
         Estimated bars are known between snapshots alone: beyond them a rate may have changed.
         """
         here = Reached(points, points, points, np.zeros(len(points), dtype=np.uint8))
-        known = np.ones(len(points), dtype=bool)
+        rows = np.arange(len(points))
         for src, dst in pairwise(path):
+            if not len(rows):
+                break
             pair, before = self._pairs.pair(src, dst), here
             here = hop(pair, src, here, bars)
+            known = here.status == RESOLVED
             if bars == "estimated":
                 on_a = before.estimate if src == pair.a else here.estimate
                 a, _ = to_ns(on_a, pair.a_rate)
                 covered = pair.tube.evidence.a
                 known &= (covered[0] <= a) & (a <= covered[-1])
-        return here, known & (here.status == RESOLVED)
+            if not known.all():
+                here, rows = Reached(*(column[known] for column in here)), rows[known]
+        return here, rows
