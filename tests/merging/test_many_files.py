@@ -119,8 +119,18 @@ def test_boots_are_those_that_all_pairs_give(tmp_path_factory, facts):
 KINDS = st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=12)
 
 
-def compared_with_collectives(kinds, hubs, agree=lambda one, other: True, first=0, clocks=None):
-    """The pairs of files that are compared, by the kinds of each, which it has 12 times."""
+def compared_with_collectives(
+    kinds,
+    hubs,
+    agree=lambda one, other: True,
+    first=0,
+    clocks=None,
+    spans=lambda one, other: (False, False),
+):
+    """The pairs of files that are compared, by the kinds of each, which it has 12 times.
+
+    spans: of files that agree, whether each is within the time of the other.
+    """
     own = [np.repeat(np.array(numbers, np.int64), 12) for numbers in kinds]
     found = [collectives._Collectives(one, one, one) for one in own]
     clocks = [tt.ClockId(64, n, 0) for n in clocks or range(len(kinds))]
@@ -128,7 +138,7 @@ def compared_with_collectives(kinds, hubs, agree=lambda one, other: True, first=
 
     def tie(one, other):
         pairs.append((one, other))
-        return agree(one, other)
+        return spans(one, other) if agree(one, other) else None
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(collectives, "_MOST_HUBS", hubs)
@@ -188,10 +198,40 @@ def test_windows_of_one_job_are_tied_as_all_pairs_would(windows, first):
         (begin, end), (its_begin, its_end) = windows[one], windows[other]
         return min(end, its_end) - max(begin, its_begin) >= 12
 
-    pairs = compared_with_collectives([[0]] * len(windows), 16, tie, first)
+    def spans(one, other):
+        pair = windows[one], windows[other]
+        return tuple(b[0] <= a[0] and a[1] <= b[1] for a, b in (pair, pair[::-1]))
+
+    pairs = compared_with_collectives([[0]] * len(windows), 16, tie, first, spans=spans)
     tied = {pair for pair in pairs if tie(*pair)}
     every = {pair for pair in combinations(range(len(windows)), 2) if tie(*pair)}
     assert groups(len(windows), tied) == groups(len(windows), every)
+
+
+def test_of_jobs_that_nothing_ties_one_file_each_is_compared():
+    """Each rank spans the time of the others of its job."""
+    jobs, ranks = 4, 40
+    pairs = compared_with_collectives(
+        [[0]] * jobs * ranks,
+        16,
+        lambda one, other: one // ranks == other // ranks,
+        spans=lambda one, other: (True, True),
+    )
+    assert len(pairs) <= 6 * jobs * ranks
+    tied = [pair for pair in pairs if pair[0] // ranks == pair[1] // ranks]
+    assert len({*groups(jobs * ranks, tied)}) == jobs
+
+
+def test_files_of_two_jobs_are_compared_in_proportion_to_them(tmp_path, monkeypatch):
+    compared = []
+
+    def align(one, other):
+        compared.append((one, other))
+        return alignment.align(one, other)
+
+    monkeypatch.setattr(collectives, "align", align)
+    tt.merge(job(tmp_path, [(0, 40)] * 20 + [(50, 90)] * 20), None, together=["name=meet"])
+    assert len(compared) <= 4 * 40
 
 
 def test_files_of_too_few_collectives_are_not_compared():

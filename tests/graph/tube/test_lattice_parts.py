@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from kept import check_kept
 
+from tracetime.graph.tube import lattice
 from tracetime.graph.tube.lattice import _common_divisor, _period, _plausible, _refined, _small
 
 
@@ -77,3 +78,12 @@ def test_periods_are_refined_as_before(group: int) -> None:
             ]
         )
     check_kept("lattices", f"refined, {group}", results)
+
+
+def test_no_period_is_sought_of_steps_of_which_many_are_no_multiples(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A step below half a period is the 0th multiple of it."""
+    monkeypatch.setattr(lattice, "_small", pytest.fail)
+    steps = np.append(np.full(848, 1.0), 1407.0)
+    assert _period(steps) is None

@@ -111,6 +111,8 @@ def _common_divisor(gaps: npt.NDArray[np.uint64]) -> int:
 
 def _period(steps: Floats) -> float | None:
     """The longest period above `LEAST_PERIOD` that steps are multiples of, within 1."""
+    if np.mean(steps < LEAST_PERIOD / 2) > _MOST_OFF:
+        return None
     ascending = np.sort(steps)
     # Multiples of the period themselves, within 2, and small ones among them.
     apart = [ascending[k:] - ascending[:-k] for k in (1, 2, 4, 8)]
