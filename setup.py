@@ -18,12 +18,8 @@ HOT = {
     "common.json",
     "evidence",
     "graph",
-    "perfetto.clock_tracker",
+    "perfetto.clocks",
     "perfetto.importer",
-    "perfetto.items",
-    "perfetto.rows",
-    "perfetto.streams",
-    "perfetto.timeline",
     "tube",
 }
 

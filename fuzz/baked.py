@@ -52,7 +52,7 @@ def check(path: Path, policy: str, partial: bool) -> bool:
 
 def renumber(data: bytes) -> None:
     """Give the packets of a file other numbers, malformed as they are; that changes them once."""
-    from tracetime._kernels.perfetto.renumber import Renumberer
+    from tracetime._kernels.perfetto.bake import Renumberer
 
     for shared in (set(), {0}):
         numbers = Renumberer(1, 1, {0: b"fuzz", 1: b"other"}, shared)

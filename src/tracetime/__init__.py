@@ -12,8 +12,7 @@ from tracetime.graph.upper_floors import FUNCTIONS
 
 if TYPE_CHECKING:
     from tracetime import fleet as fleet
-    from tracetime._kernels.perfetto.events import Span
-    from tracetime._kernels.perfetto.writer import Track
+    from tracetime._kernels.perfetto.writer import Span, Track
     from tracetime.capture.calibrate import Calibration, ClockCalibration, calibrate
     from tracetime.capture.parts import join_parts
     from tracetime.capture.problems import Problem
@@ -220,7 +219,7 @@ _HOMES: Final = {
     "TraceError": "tracetime.errors",
     "TraceWarning": "tracetime.trace.facts",
     "TracetimeError": "tracetime.errors",
-    "Span": "tracetime._kernels.perfetto.events",
+    "Span": "tracetime._kernels.perfetto.writer",
     "Track": "tracetime._kernels.perfetto.writer",
     "TubeExplanation": "tracetime.graph.tube.explanation",
     "MeshHop": "tracetime.graph.tube.explanation",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from tracetime._kernels.perfetto.events import type_name
+from tracetime._kernels.perfetto.writer import type_name
 from tracetime.capture.recorder import Recorder
 
 _LONGEST_NAME: Final = 1_000

@@ -84,7 +84,7 @@ class _Recording:
         with self._recording.span(name, category="fixture", scope=fixturedef.scope) as span:
             outcome = yield
             if outcome.excinfo is not None:
-                from tracetime._kernels.perfetto.events import type_name
+                from tracetime._kernels.perfetto.writer import type_name
 
                 span.set(exception=type_name(outcome.excinfo[0]))
         if outcome.excinfo is None and _has_teardown(fixturedef.func):

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
-from tracetime._kernels.perfetto.packet_buffer import PacketBuffer
 from tracetime._kernels.perfetto.parts import Part
+from tracetime._kernels.perfetto.writer import PacketBuffer
 
 SAMPLED = {1, 3, 6, 70}
 

@@ -29,7 +29,7 @@ from random_traces import nasty_trace
 from reading import opened
 
 import tracetime as tt
-from tracetime._kernels.perfetto.renumber import Renumberer
+from tracetime._kernels.perfetto.bake import Renumberer
 from tracetime.clocks.domain import ClockDomain
 
 S = 1_000_000_000

@@ -15,7 +15,7 @@ from random_traces import traces
 from reading import opened
 
 import tracetime as tt
-from tracetime._kernels.perfetto.unbaking import Unbaker, carries_source
+from tracetime._kernels.perfetto.bake import Unbaker, carries_source
 from tracetime.errors import TraceError, UsageError
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.events_table import record_batch, schema_of

@@ -8,7 +8,7 @@ from libc.string cimport memset
 import numpy as np
 
 from tracetime._kernels.common.arrays cimport copied
-from tracetime._kernels.common.json cimport ENOUGH, Json, put_signed, put_string, put_unsigned
+from tracetime._kernels.common.json cimport Json, put_signed, put_string, put_unsigned
 from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, grow
 from tracetime._kernels.common.text cimport Bytes, put_byte, put_bytes
 

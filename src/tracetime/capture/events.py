@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from tracetime._kernels.perfetto.events import EventCalls
-from tracetime._kernels.perfetto.writer import Track
+from tracetime._kernels.perfetto.writer import EventCalls, Track
 from tracetime.errors import UsageError
 from tracetime.formats.perfetto.write.writer import TraceWriter
 

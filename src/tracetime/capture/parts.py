@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
 
-from tracetime._kernels.perfetto.packet_buffer import PacketBuffer
 from tracetime._kernels.perfetto.parts import Part
+from tracetime._kernels.perfetto.writer import PacketBuffer
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.errors import UsageError
 from tracetime.formats.perfetto.write.joining import Joining, scan

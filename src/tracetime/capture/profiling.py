@@ -10,7 +10,7 @@ from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any, Final, Self
 
-from tracetime._kernels.perfetto.events import EventCalls, Span, type_name
+from tracetime._kernels.perfetto.writer import EventCalls, Span, type_name
 from tracetime.errors import SourceError, UsageError
 
 _TOOLS: Final = range(6)

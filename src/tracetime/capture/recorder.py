@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple, overload
 
-from tracetime._kernels.perfetto.packet_buffer import CLOSED
+from tracetime._kernels.perfetto.writer import CLOSED
 from tracetime.capture.background import Background
 from tracetime.capture.calls import Calls, repeat_if_interrupted
 from tracetime.capture.children import close_at_end

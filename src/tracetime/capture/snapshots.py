@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from tracetime._kernels.perfetto.packet_buffer import CLOSED
+from tracetime._kernels.perfetto.writer import CLOSED
 from tracetime.capture.callers_clock import CallersClock
 from tracetime.capture.calls import Calls
 from tracetime.capture.clock_names import clock_name

@@ -8,7 +8,7 @@ import types
 from collections.abc import AsyncIterator, Callable, Generator
 from typing import Any, TypeVar, overload
 
-from tracetime._kernels.perfetto.events import Span
+from tracetime._kernels.perfetto.writer import Span
 from tracetime.capture.events import Events
 from tracetime.capture.profiling import Profile
 from tracetime.clocks.ids import ClockLike

@@ -1,8 +1,8 @@
 """One Perfetto trace of files of any format, on BOOTTIME of the first machine.
 
 Each file is baked by the graph of all (`placing.py`), some ahead of their turn (`ahead.py`), and
-its packets get numbers that no other file has (`_kernels/perfetto/renumber.pyx`). Files follow one
-another: Perfetto sorts a trace.
+its packets get numbers that no other file has (`_kernels/perfetto/bake/renumber.pxi`). Files follow
+one another: Perfetto sorts a trace.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from typing import IO, Final
 import numpy as np
 
 from tracetime._kernels.perfetto import packets as made
-from tracetime._kernels.perfetto.bake import Baker
-from tracetime._kernels.perfetto.baked_clocks import BakedClocks
-from tracetime._kernels.perfetto.renumber import Renumberer
-from tracetime._kernels.perfetto.rows import Rows
+from tracetime._kernels.perfetto.bake import BakedClocks, Baker, Renumberer
+from tracetime._kernels.perfetto.importer import Rows
 from tracetime.analysis.kept_order import KeptOrder
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import IO, Final
 
 from tracetime._kernels.perfetto.bake import Baker
-from tracetime._kernels.perfetto.rows import Rows
+from tracetime._kernels.perfetto.importer import Rows
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import ConversionError, TraceError, UsageError

@@ -4,8 +4,7 @@ from tracetime._kernels.chrome_json.event cimport JsonEvent, SystraceLine, Value
 from tracetime._kernels.common.columns cimport StepCounts
 from tracetime._kernels.common.hash_table cimport HashTable
 from tracetime._kernels.common.text cimport Arena, Bytes
-from tracetime._kernels.perfetto.batch cimport Batch, RowDetails
-from tracetime._kernels.perfetto.directory cimport Text
+from tracetime._kernels.perfetto.names cimport Batch, RowDetails, Text
 
 # What reading a value or an object ends with, but for 0: it is whole. The numbers index
 # FAULTS of formats/chrome_json/faults.py.

@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.common.columns import StepCounts
-from tracetime._kernels.perfetto.batch import Batch
-from tracetime._kernels.perfetto.rows import Rows
+from tracetime._kernels.perfetto.importer import Rows
+from tracetime._kernels.perfetto.names import Batch
 
 class EventObserver:
     """Receives each event and each line of systrace while a file is scanned."""

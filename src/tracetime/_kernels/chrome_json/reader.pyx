@@ -11,8 +11,8 @@ from tracetime._kernels.chrome_json.decimal cimport (
     Decimal, is_digit, read_decimal, read_time, scaled,
 )
 from tracetime._kernels.chrome_json.event cimport (
-    ABSENT, ARRAY, DECIMAL, FALSE_VALUE, NO_JSON, NULL_VALUE, NUMBER, OBJECT, STRING, TIME_ABSENT,
-    TIME_KNOWN, TIME_OVERFLOWS, TIME_UNREADABLE, TRUE_VALUE, JsonEvent, SystraceLine, Time, Value,
+    ABSENT, ARRAY, DECIMAL, FALSE_VALUE, NO_JSON, NULL_VALUE, NUMBER, OBJECT, STRING, TIME_KNOWN,
+    TIME_OVERFLOWS, TIME_UNREADABLE, TRUE_VALUE, JsonEvent, SystraceLine, Time, Value,
 )
 from tracetime._kernels.chrome_json.keys cimport LONGEST_KEY, plain_key
 from tracetime._kernels.chrome_json.skip cimport (
@@ -27,12 +27,11 @@ from tracetime._kernels.common.text cimport (
     hash_bytes, keep_bytes, let_go, put_byte, put_bytes, put_text,
 )
 from tracetime._kernels.common.wire cimport Span
-from tracetime._kernels.perfetto.batch cimport (
+from tracetime._kernels.perfetto.importer cimport Row, Rows
+from tracetime._kernels.perfetto.names cimport (
     HAS_CPU, HAS_PID, HAS_TID, HAS_TRACK, HAS_VALUE, TEXT_CATEGORY, TEXT_NAME, TEXT_PROCESS_NAME,
-    TEXT_THREAD_NAME, TEXT_TRACK_NAME, TYPE_COUNTER, TYPE_NONE, Batch, RowDetails, bare,
+    TEXT_THREAD_NAME, TEXT_TRACK_NAME, TYPE_COUNTER, Batch, RowDetails, bare, type_of_phase,
 )
-from tracetime._kernels.perfetto.rows cimport Row, Rows
-from tracetime._kernels.perfetto.track_events cimport type_of_phase
 
 include "reader/fields.pxi"
 include "reader/lines.pxi"

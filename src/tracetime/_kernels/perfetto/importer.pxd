@@ -1,15 +1,163 @@
-from libc.stdint cimport int8_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from tracetime._kernels.common.wire cimport Span
-from tracetime._kernels.graph cimport Engine
-from tracetime._kernels.perfetto.clock_tracker cimport ClockTracker
-from tracetime._kernels.perfetto.observer cimport PacketObserver
+from tracetime._kernels.graph cimport Engine, Key
+from tracetime._kernels.perfetto.clocks cimport (
+    ClockTracker, ExchangeRounds, Instant, RemoteSyncs, SnapshotExtensions, Streams,
+)
 from tracetime._kernels.perfetto.packet cimport Packet
-from tracetime._kernels.perfetto.rows cimport Rows
-from tracetime._kernels.perfetto.snapshot_extensions cimport SnapshotExtensions
-from tracetime._kernels.perfetto.snapshots cimport Snapshots
-from tracetime._kernels.perfetto.streams cimport Streams
-from tracetime._kernels.perfetto.timeline cimport Timeline
+from tracetime._kernels.perfetto.sorter cimport Sorter
+
+# The numbers index schema.KINDS.
+cdef enum Kind:
+    KIND_PACKET = 0
+    KIND_FTRACE_EVENT = 1
+    KIND_SCHED_SWITCH = 2
+    KIND_SCHED_WAKING = 3
+    KIND_ANDROID_LOG = 4
+    KIND_STATSD_ATOM = 5
+    KIND_HEAP_DUMP = 6
+    KIND_POWER_RAIL = 7
+    KIND_STACK_SAMPLE = 8
+    KIND_TRACK_EVENT_LEGACY = 9
+    KIND_PROCESS_START = 10
+    KIND_GPU_WORK_PERIOD = 11
+    KIND_ETW_EVENT = 12
+
+cdef struct Row:
+    uint64_t packet
+    uint64_t offset
+    int64_t timestamp
+    int64_t trace_time
+    int64_t source_ns
+    uint32_t item
+    uint32_t packet_sequence
+    uint32_t sequence
+    uint32_t machine
+    uint32_t clock
+    uint32_t snapshots       # that had been read before its packet
+    uint16_t payload
+    int8_t kind
+    int8_t status
+
+cdef class Rows:
+    cdef int64_t n, capacity
+    cdef uint64_t *packet
+    cdef int8_t *kind
+    cdef uint32_t *item
+    cdef uint16_t *payload
+    cdef uint32_t *packet_sequence
+    cdef uint32_t *sequence
+    cdef uint32_t *machine
+    cdef uint32_t *clock
+    cdef uint32_t *snapshots
+    cdef int64_t *timestamp
+    cdef int64_t *trace_time
+    cdef int64_t *source_ns
+    cdef int8_t *status
+    cdef uint64_t *offset
+    cdef object arrays
+    cdef public object names            # what each row is, or None
+
+    cdef int enlarge(self, int64_t capacity) except -1
+    cdef int append(self, const Row *row) except -1 nogil
+
+
+# A packet that was imported.
+cdef struct ImportedPacket:
+    Span whole
+    uint64_t packet             # its number
+    uint64_t offset             # of its first byte, or of the compressed packet it came in
+    uint32_t machine            # in order of appearance
+    uint32_t sequence           # in order of appearance
+    bint has_sequence_id
+    bint valid                  # incremental state of the sequence
+    bint cleared                # that state, by this packet
+    bint placed                 # it has a trace time, its own or the latest before it
+    int64_t trace_time
+    bint snapshot_taken         # its ClockSnapshot, whole
+    int64_t ftrace_valid_ns     # from when on all of its machine's ftrace buffers hold their events
+
+
+cdef class PacketObserver:
+    cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil
+
+
+# Why feeding stopped; formats/perfetto/read/wire.py handles each.
+cdef enum Stop:
+    STOP_END = 0            # the next field is not whole: give more bytes
+    STOP_ROWS = 1           # enough rows for a batch
+    STOP_COMPRESSED = 2     # a packet of compressed packets
+    STOP_NEEDS_FINAL = 3    # an event that the end of the file decides about
+    STOP_ERROR = 4
+
+# Errors that end an import; the numbers index schema.IMPORT_ERRORS.
+cdef enum ImportError_:
+    ERROR_FIELD_TYPE = 0
+    ERROR_HEADER = 1
+    ERROR_PACKET = 2
+    ERROR_NOT_A_PACKET = 3
+    ERROR_NESTED_COMPRESSION = 4
+    ERROR_SNAPSHOT_SEQUENCE = 5
+    ERROR_TIMESTAMP_SEQUENCE = 6
+    ERROR_INCREMENTAL_SEQUENCE = 7
+    ERROR_CPU = 8
+    ERROR_FTRACE_CLOCK = 9
+    ERROR_FTRACE_START = 10
+    ERROR_MIXED_COMPRESSION = 11
+    ERROR_REMOTE_SYNC = 12
+
+
+cdef class Timeline:
+    cdef ClockTracker clocks
+    cdef Streams streams
+    cdef Rows rows
+    cdef Row row                    # what is common to the rows of the packet at hand
+    cdef Sorter sorter
+    cdef uint32_t file
+    cdef bint silent
+    cdef int error
+
+    cdef int begin_packet(self, uint64_t packet, uint64_t offset) noexcept nogil
+    cdef int continue_packet(self, Timeline other) noexcept nogil
+    cdef int fail(self, int error) noexcept nogil
+    cdef int emit(
+        self, Kind kind, uint32_t item, uint32_t clock, int64_t timestamp, int64_t ns, int status
+    ) except -1 nogil
+    cdef int emit_converted(
+        self, Packet *p, Kind kind, uint32_t item, Key key, int64_t timestamp, int64_t value
+    ) except -1 nogil
+    cdef int emit_as_packet(self, Packet *p, Kind kind, uint32_t item) except -1 nogil
+    cdef int emit_trace_time(
+        self, Packet *p, Kind kind, uint32_t item, int64_t timestamp
+    ) except -1 nogil
+
+
+cdef int import_bundle(Timeline timeline, Packet *p) except -1 nogil
+cdef bint may_hold_clock_pair(Packet *p) noexcept nogil
+
+
+cdef bint import_thread_descriptor(Timeline timeline, Packet *p, Span thread) noexcept nogil
+cdef bint import_track_descriptor(Timeline timeline, Packet *p, Span track) noexcept nogil
+cdef int import_items(Timeline timeline, Packet *p, uint32_t inner) except -1 nogil
+cdef bint has_times_after_sorting(Packet *p) noexcept nogil
+cdef int import_after_sorting(Timeline timeline, Packet *p) except -1 nogil
+
+
+cdef class Snapshots:
+    cdef Timeline timeline
+    cdef ClockTracker clocks
+    cdef readonly SnapshotExtensions extensions
+    cdef readonly RemoteSyncs remote
+    cdef readonly ExchangeRounds rounds
+    cdef bint taken                         # whether the last ClockSnapshot was, whole
+    cdef readonly int64_t n_stray_syncs     # means that were not tied to the host's clock
+
+    cdef int import_snapshot(self, Packet *p) except -1 nogil
+    cdef int import_remote_sync(self, Packet *p) except -1 nogil
+    cdef bint take_rounds(self, Packet *p) except -1 nogil
+    cdef int add_client_rounds(self, uint32_t machine) except -1 nogil
+    cdef int add_instant(self, uint32_t machine, const Instant *at) except -1 nogil
 
 
 cdef class Importer:

@@ -1,12 +1,47 @@
-from typing import Self
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
 
 from tracetime._kernels.graph import Engine
-from tracetime._kernels.perfetto.clock_tracker import ClockTracker
-from tracetime._kernels.perfetto.observer import PacketObserver
-from tracetime._kernels.perfetto.rows import Rows
-from tracetime._kernels.perfetto.snapshot_extensions import SnapshotExtensions
-from tracetime._kernels.perfetto.snapshots import Snapshots
-from tracetime._kernels.perfetto.streams import Streams
+from tracetime._kernels.perfetto.clocks import (
+    ClockTracker,
+    ExchangeRounds,
+    RemoteSyncs,
+    SnapshotExtensions,
+    Streams,
+)
+from tracetime._kernels.perfetto.names import Names
+
+COLUMNS: tuple[tuple[str, type[np.generic]], ...]
+
+class Rows:
+    """Columns with room for `capacity` rows, doubled when full."""
+
+    names: Names | None
+
+    def __new__(cls, capacity: int) -> Self: ...
+    def __len__(self) -> int: ...
+    def take(self) -> dict[str, npt.NDArray[Any]]: ...
+    def release(self) -> None: ...
+
+class PacketObserver:
+    """Receives each packet of a trace while it is imported."""
+
+class Timeline:
+    """Rows under construction."""
+
+    def __new__(cls, clocks: ClockTracker, rows: Rows, file: int, silent: bool) -> Self: ...
+
+class Snapshots:
+    """Adds the snapshots of a trace to its clocks."""
+
+    extensions: SnapshotExtensions
+    remote: RemoteSyncs
+    rounds: ExchangeRounds
+    n_stray_syncs: int
+
+    def __new__(cls, timeline: Timeline) -> Self: ...
 
 class Importer:
     """The state of an import: clocks, machines, sequences, and what Perfetto's sorter would do."""

@@ -1,4 +1,4 @@
-from tracetime._kernels.perfetto.packet_buffer import PacketBuffer
+from tracetime._kernels.perfetto.writer import PacketBuffer
 
 class Part:
     """The packets of one part: first all of them are scanned, and then they are put.

@@ -9,9 +9,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from tracetime._kernels.common.encode cimport (
-    WIRE_BYTES, put_number, put_tag, put_varint,
-)
+from tracetime._kernels.common.encode cimport WIRE_BYTES, put_number, put_tag, put_varint
 from tracetime._kernels.common.text cimport Bytes, put_bytes
 from tracetime._kernels.common.wire cimport (
     BYTES, VARINT, Field, Span, load_number, next_field, read_field, span_of,
@@ -19,7 +17,7 @@ from tracetime._kernels.common.wire cimport (
 from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME
 from tracetime._kernels.perfetto.extension cimport Extension, read_extension
 from tracetime._kernels.perfetto.fields cimport *
-from tracetime._kernels.perfetto.packet_buffer cimport PacketBuffer
+from tracetime._kernels.perfetto.writer cimport PacketBuffer
 
 cdef enum:
     # Their numbers are of their packet sequence.

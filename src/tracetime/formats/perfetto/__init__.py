@@ -20,7 +20,7 @@ def probe(beginning: bytes) -> bool:
 
 def open(file: TraceFile, options: OpenOptions) -> Trace:
     """Return the trace; see `register_format`."""
-    from tracetime._kernels.perfetto.unbaking import carries_source
+    from tracetime._kernels.perfetto.bake import carries_source
     from tracetime.formats.perfetto.read.baked_trace import BakedTrace
     from tracetime.formats.perfetto.read.reader import PerfettoTrace
 

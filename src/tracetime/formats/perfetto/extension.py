@@ -2,7 +2,7 @@
 
 Content and meaning: docs/tracetime_extension.proto; the bytes are packed and unpacked by
 `_kernels/perfetto/packets.pyx`, and read with their snapshots by
-`_kernels/perfetto/snapshot_extensions.pyx`.
+`_kernels/perfetto/clocks/snapshot_extensions.pxi`.
 """
 
 from __future__ import annotations

@@ -32,8 +32,7 @@ from reading import opened
 from twin.names import Named, names_of
 
 from tracetime import TraceError
-from tracetime._kernels.perfetto.directory import Directory
-from tracetime._kernels.perfetto.names import Names
+from tracetime._kernels.perfetto.names import Directory, Names
 from tracetime.formats.perfetto.read import reader
 from tracetime.trace import events_table
 from tracetime.trace.events_table import EVENTS_SCHEMA

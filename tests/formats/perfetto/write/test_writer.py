@@ -140,8 +140,7 @@ def test_raw_ticks_are_written_unwrapped_and_in_ns(path):
 )
 def test_unwrapping_follows_a_clock_of_any_width_and_rate(bits, rate, steps):
     """Snapshots as far apart as you like, events near them: exact, if the clock runs about true."""
-    from tracetime._kernels.perfetto.event_clock import EventClock
-    from tracetime._kernels.perfetto.packet_buffer import PacketBuffer, Sequence
+    from tracetime._kernels.perfetto.writer import EventClock, PacketBuffer, Sequence
 
     buffer = PacketBuffer(1 << 20, 0, 1 << 20)
     clock = EventClock(

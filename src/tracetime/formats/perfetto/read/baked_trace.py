@@ -31,7 +31,7 @@ from tracetime.trace.slices_table import SliceReading
 from tracetime.trace.trace import TraceReading
 
 if TYPE_CHECKING:
-    from tracetime._kernels.perfetto.observer import PacketObserver
+    from tracetime._kernels.perfetto.importer import PacketObserver
 
 
 class BakedTrace(PerfettoTrace):

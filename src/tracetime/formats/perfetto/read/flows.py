@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.perfetto.flow_log import FlowLog
+from tracetime._kernels.perfetto.checks import FlowLog
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS, NO_PATH, RESOLVED, UNKNOWN_SOURCE_CLOCK, UNKNOWN_TARGET_CLOCK
 from tracetime.graph.info import FlowCounts
@@ -21,7 +21,7 @@ from tracetime.trace.event_clocks import ClockNumbers
 from tracetime.trace.events_table import Columns
 
 if TYPE_CHECKING:
-    from tracetime._kernels.perfetto.observer import PacketObserver
+    from tracetime._kernels.perfetto.importer import PacketObserver
     from tracetime.trace.trace import Trace
 
 Values = npt.NDArray[np.int64]

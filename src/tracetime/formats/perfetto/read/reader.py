@@ -15,11 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.perfetto.directory import Directory
-from tracetime._kernels.perfetto.importer import Importer
-from tracetime._kernels.perfetto.names import Names
-from tracetime._kernels.perfetto.observer import PacketObserver
-from tracetime._kernels.perfetto.snapshot_log import SnapshotLog
+from tracetime._kernels.perfetto.checks import SnapshotLog
+from tracetime._kernels.perfetto.importer import Importer, PacketObserver
+from tracetime._kernels.perfetto.names import Directory, Names
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import WALL, wall_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId

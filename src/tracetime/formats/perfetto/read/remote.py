@@ -1,5 +1,5 @@
 """What the RemoteClockSync messages of a trace bound, by clock: see
-`_kernels/perfetto/remote.pyx`, and `_kernels/perfetto/exchange_rounds.pyx` for what is recorded of
+`_kernels/perfetto/clocks/remote.pxi`, and `clocks/snapshot_extensions.pxi` for what is recorded of
 the rounds themselves."""
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.perfetto.exchange_rounds import ExchangeRounds
-from tracetime._kernels.perfetto.remote import RemoteSyncs
+from tracetime._kernels.perfetto.clocks import ExchangeRounds, RemoteSyncs
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.graph.adding_orders import add_pings_of_many

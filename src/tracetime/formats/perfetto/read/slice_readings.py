@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.perfetto.slice_log import SliceLog
+from tracetime._kernels.perfetto.slices import SliceLog
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS
 from tracetime.trace.event_clocks import ClockNumbers

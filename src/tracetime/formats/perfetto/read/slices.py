@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from tracetime._kernels.perfetto.slice_log import SliceLog
-from tracetime._kernels.perfetto.slice_reader import SliceReader
-from tracetime._kernels.perfetto.slice_replay import replay
+from tracetime._kernels.perfetto.slices import SliceLog, SliceReader, replay
 from tracetime._kernels.slices import in_order
 from tracetime.errors import AS_IS
 from tracetime.formats.perfetto.chrome_names import PROCESS_NAMES, THREAD_NAMES
@@ -30,7 +28,7 @@ from tracetime.trace.slice_ends import SliceEnds
 from tracetime.trace.slices_table import SliceReading
 
 if TYPE_CHECKING:
-    from tracetime._kernels.perfetto.observer import PacketObserver
+    from tracetime._kernels.perfetto.importer import PacketObserver
     from tracetime.graph.tube.bars import Bars
     from tracetime.trace.trace import Trace
 

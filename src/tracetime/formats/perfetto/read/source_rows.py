@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.perfetto.rows import Rows
+from tracetime._kernels.perfetto.importer import Rows
 from tracetime.errors import AS_IS
 from tracetime.formats.perfetto.schema import KINDS
 from tracetime.trace.events_table import SOURCE_STATUS, SOURCE_TIME, Columns

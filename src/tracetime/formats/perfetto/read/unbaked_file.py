@@ -9,7 +9,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.perfetto.unbaking import Unbaker
+from tracetime._kernels.perfetto.bake import Unbaker
 from tracetime.errors import TraceError
 from tracetime.formats.trace_file import Budget, TraceFile
 

@@ -23,7 +23,7 @@ WINDOW: Final = 4 << 20
 MAX_PACKET: Final = 1 << 28
 """Perfetto's own limit for a message (protozero's kMaxMessageLength)."""
 
-# The Stop codes of _kernels/perfetto/timeline.pxd.
+# The Stop codes of _kernels/perfetto/importer.pxd.
 _END, _ROWS, _COMPRESSED, _NEEDS_FINAL, _ERROR = range(5)
 _ZLIB: Final = 1
 # Bytes at the end of a compressed packet that ProtoTraceTokenizer leaves unread.

@@ -10,9 +10,13 @@ import secrets
 from typing import Final
 
 from tracetime._kernels.perfetto import packets
-from tracetime._kernels.perfetto.event_clock import EventClock
-from tracetime._kernels.perfetto.packet_buffer import PacketBuffer, Sequence
-from tracetime._kernels.perfetto.writer import EventWriter, Track
+from tracetime._kernels.perfetto.writer import (
+    EventClock,
+    EventWriter,
+    PacketBuffer,
+    Sequence,
+    Track,
+)
 from tracetime.formats.perfetto.write.details import plain_details
 
 _ROOM: Final = 1 << 40

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from tracetime._kernels.perfetto.event_clock import EventClock
-from tracetime._kernels.perfetto.packet_buffer import PacketBuffer, Sequence
+from tracetime._kernels.perfetto.writer import EventClock, PacketBuffer, Sequence
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import (
     BUILTIN_IDS,

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
-from tracetime._kernels.perfetto.packet_buffer import PacketBuffer
 from tracetime._kernels.perfetto.parts import Part
+from tracetime._kernels.perfetto.writer import PacketBuffer
 
 _PIECE: Final = 1 << 20
 """Bytes that are read at once; more where a packet is longer."""

@@ -8,8 +8,7 @@ import threading
 from typing import Any
 
 from tracetime._kernels.perfetto import packets
-from tracetime._kernels.perfetto.packet_buffer import PacketBuffer, TimestampError
-from tracetime._kernels.perfetto.writer import Track
+from tracetime._kernels.perfetto.writer import PacketBuffer, TimestampError, Track
 from tracetime.errors import UsageError
 from tracetime.formats.perfetto.write.clocks import SNAPSHOT_SEQUENCE
 

@@ -14,8 +14,7 @@ from numbers import Integral
 from typing import Final, NamedTuple
 
 from tracetime._kernels.perfetto import packets
-from tracetime._kernels.perfetto.packet_buffer import PacketBuffer, TimestampError
-from tracetime._kernels.perfetto.writer import EventWriter
+from tracetime._kernels.perfetto.writer import EventWriter, PacketBuffer, TimestampError
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.kernel_clock import KernelClock

@@ -1,0 +1,164 @@
+# Every ClockSnapshot of a file, taken or not, and where recorders begin to write.
+#
+# The engine keeps what Perfetto takes; this keeps what was written, to explain what went wrong. It
+# gives bundles of ftrace to `late_wakings`.
+
+# A clock of a ClockSnapshot, as the file has it.
+cdef struct LoggedReading:
+    uint64_t packet
+    int64_t timestamp
+    int64_t unit_ns
+    uint32_t clock
+    uint32_t sequence           # trusted_packet_sequence_id where the clock is of one, else 0
+    uint32_t machine            # in order of appearance
+    bint named                  # whether the packet says whose it is
+
+# A packet that a recorder writes when it begins, or a snapshot.
+cdef struct Sign:
+    uint64_t packet
+    uint64_t offset
+    uint32_t field
+    uint32_t machine
+
+
+# tracetime's recorder begins with a packet of this sequence that holds nothing else.
+cdef enum:
+    OWN_SEQUENCE = 1
+
+
+cdef class SnapshotLog(PacketObserver):
+    """Keeps `limit` readings and as many signs, and counts the others."""
+
+    cdef LoggedReading *logged
+    cdef int64_t n_logged
+    cdef int64_t logged_capacity
+    cdef Sign *signs
+    cdef int64_t n_signs
+    cdef int64_t signs_capacity
+    cdef int64_t limit
+    cdef readonly int64_t left_out
+    cdef readonly LateWakings late_wakings
+
+    def __cinit__(self, int64_t limit):
+        self.limit = limit
+        self.late_wakings = LateWakings()
+
+    def __dealloc__(self):
+        free(self.logged)
+        free(self.signs)
+
+    cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
+        cdef Span rest = p.whole
+        cdef Field f
+        cdef Span snapshot, bundle
+        cdef uint32_t sequence = 0
+        cdef bint named = False, dropped = False, first_of_all = False, bare = True
+        snapshot.data = NULL
+        snapshot.end = NULL
+        bundle = snapshot
+        while next_field(&rest, &f):
+            if f.number == PACKET_TRUSTED_PACKET_SEQUENCE_ID and is_number(&f):
+                sequence = <uint32_t>f.value
+            elif f.number == PACKET_MACHINE_ID and is_number(&f):
+                named = <uint32_t>f.value != 0
+            elif f.number == PACKET_PREVIOUS_PACKET_DROPPED and is_number(&f):
+                dropped = f.value != 0
+            elif f.number == PACKET_FIRST_PACKET_ON_SEQUENCE and is_number(&f):
+                first_of_all = f.value != 0
+            if f.number not in (
+                PACKET_TRUSTED_PACKET_SEQUENCE_ID, PACKET_SEQUENCE_FLAGS,
+                PACKET_FIRST_PACKET_ON_SEQUENCE, PACKET_TRACE_PACKET_DEFAULTS,
+            ):
+                bare = False
+            if f.wire != BYTES:
+                continue
+            if f.number == PACKET_CLOCK_SNAPSHOT:
+                snapshot = span_of(&f)
+            elif f.number == PACKET_FTRACE_EVENTS:
+                bundle = span_of(&f)
+            elif (
+                f.number == PACKET_TRACE_UUID or f.number == PACKET_TRACE_CONFIG
+                or f.number == PACKET_SYSTEM_INFO or f.number == PACKET_SYNCHRONIZATION_MARKER
+                or f.number == PACKET_TRACE_STATS
+            ):
+                self.note_sign(p, f.number)
+        if first_of_all and bare and sequence == OWN_SEQUENCE:
+            self.note_sign(p, PACKET_FIRST_PACKET_ON_SEQUENCE)
+        if is_set(snapshot):
+            self.note_sign(p, PACKET_CLOCK_SNAPSHOT)
+            self.note_snapshot(p, snapshot, sequence, named)
+        if is_set(bundle):
+            self.late_wakings.add(p, bundle, rows, first, dropped)
+        return False
+
+    cdef int note_sign(self, const ImportedPacket *p, uint32_t field) except -1 nogil:
+        if self.n_signs >= self.limit:
+            self.left_out += 1
+            return 0
+        grow(<void **>&self.signs, &self.signs_capacity, self.n_signs + 1, sizeof(Sign))
+        self.signs[self.n_signs].packet = p.packet
+        self.signs[self.n_signs].offset = p.offset
+        self.signs[self.n_signs].field = field
+        self.signs[self.n_signs].machine = p.machine
+        self.n_signs += 1
+        return 0
+
+    cdef int note_snapshot(
+        self, const ImportedPacket *p, Span snapshot, uint32_t sequence, bint named
+    ) except -1 nogil:
+        cdef Span rest = snapshot
+        cdef Field f
+        cdef SnapshotClock clock
+        cdef LoggedReading *one
+        while next_field(&rest, &f):
+            if f.number != SNAPSHOT_CLOCKS or f.wire != BYTES:
+                continue
+            if self.n_logged >= self.limit:
+                self.left_out += 1
+                return 0
+            grow(
+                <void **>&self.logged, &self.logged_capacity, self.n_logged + 1,
+                sizeof(LoggedReading),
+            )
+            one = &self.logged[self.n_logged]
+            read_clock(span_of(&f), &clock)
+            one.packet = p.packet
+            one.timestamp = clock.timestamp
+            one.unit_ns = clock.unit_ns
+            one.clock = clock.clock
+            one.machine = p.machine
+            one.named = named
+            one.sequence = 0
+            if is_sequence_scoped(one.clock):
+                one.sequence = sequence
+            self.n_logged += 1
+        return 0
+
+    def readings(self):
+        """int64[7, n], in file order: packet, clock, sequence, machine index, timestamp, unit_ns,
+        whether the packet names its machine.
+        """
+        cdef int64_t i
+        table = np.empty((7, self.n_logged), dtype=np.int64)
+        cdef int64_t[:, ::1] out = table
+        for i in range(self.n_logged):
+            out[0, i] = <int64_t>self.logged[i].packet
+            out[1, i] = self.logged[i].clock
+            out[2, i] = self.logged[i].sequence
+            out[3, i] = self.logged[i].machine
+            out[4, i] = self.logged[i].timestamp
+            out[5, i] = self.logged[i].unit_ns
+            out[6, i] = self.logged[i].named
+        return table
+
+    def signs_found(self):
+        """int64[4, n], in file order: packet, offset, field of TracePacket, machine index."""
+        cdef int64_t i
+        table = np.empty((4, self.n_signs), dtype=np.int64)
+        cdef int64_t[:, ::1] out = table
+        for i in range(self.n_signs):
+            out[0, i] = <int64_t>self.signs[i].packet
+            out[1, i] = <int64_t>self.signs[i].offset
+            out[2, i] = self.signs[i].field
+            out[3, i] = self.signs[i].machine
+        return table

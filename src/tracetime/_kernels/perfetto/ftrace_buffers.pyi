@@ -1,2 +1,0 @@
-class FtraceBuffers:
-    """The buffers of each machine so far."""

@@ -1,0 +1,258 @@
+# What the rows of the events table are: names, categories, types, tracks, threads, arguments.
+#
+# An importer hands over each packet with the rows it made. What packets refer to is in interning.pxi
+# and directory.pxi, what rows are in batch.pxi.
+
+cdef class Names(PacketObserver):
+    """What each row of the events table is, apart from its times.
+
+    directory: of the same trace, settled. ftrace: names of ftrace events by field number. limit:
+    bytes of interned data that are kept; sequences not used for longest lose theirs first, which
+    is counted in `left_out`.
+    """
+
+    def __cinit__(self, Directory directory not None, ftrace, int64_t limit):
+        seed = int.from_bytes(os.urandom(8), "little")
+        self.interned = InternedData(seed, limit)
+        self.batch = Batch(seed)
+        self.tables = NameTables(directory, ftrace, self.interned, self.batch)
+
+    @property
+    def left_out(self):
+        """How often interned data was not kept, or lost."""
+        return self.interned.left_out
+
+    def take(self, int64_t n):
+        """What n rows are, as arrays by column name; see `Batch.take`."""
+        return self.batch.take(n)
+
+    # long: one pass over the fields, then a branch for each kind of packet
+    cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
+        """Keep what the packet defines, and say what its rows are; whether the batch is full."""
+        cdef Span rest = p.whole
+        cdef Place *place = self.interned.place(p.sequence)
+        cdef Field f
+        cdef Span inner = nothing(), interned = nothing(), defaults = nothing()
+        cdef Span thread = nothing(), sample = nothing(), dumps = nothing(), tree = nothing()
+        cdef RowDetails w
+        cdef uint32_t field = 0
+        cdef bint has_pid, has_tid
+        cdef int64_t i
+        while next_field(&rest, &f):
+            if f.wire != BYTES:
+                continue
+            if is_inner(f.number):
+                if field == 0:
+                    field = f.number
+                    inner = span_of(&f)
+                elif field == PACKET_ANDROID_LOG and f.number == field:
+                    inner = span_of(&f)
+            elif f.number == PACKET_INTERNED_DATA:
+                interned = span_of(&f)
+            elif f.number == PACKET_TRACE_PACKET_DEFAULTS:
+                defaults = span_of(&f)
+            elif f.number == PACKET_THREAD_DESCRIPTOR:
+                thread = span_of(&f)
+            elif f.number == PACKET_TRACK_DESCRIPTOR:
+                thread = load_bytes(span_of(&f), TRACK_DESCRIPTOR_THREAD)
+            elif f.number == PACKET_PERF_SAMPLE:
+                sample = span_of(&f)
+            elif f.number == PACKET_PROFILE_PACKET:
+                dumps = span_of(&f)
+            elif f.number == PACKET_PROCESS_TREE:
+                tree = span_of(&f)
+        if p.has_sequence_id:
+            if p.cleared:
+                place.has_track = False
+                if place.interned != NULL:
+                    self.interned.drop(place.interned)
+            if is_set(interned) and p.valid:
+                self.interned.intern(place, p.sequence, interned)
+            if is_set(defaults):
+                defaults = load_bytes(defaults, DEFAULTS_TRACK_EVENT_DEFAULTS)
+                place.track = load_number(
+                    defaults, TRACK_EVENT_DEFAULTS_TRACK_UUID, &place.has_track
+                )
+            if is_set(thread) and p.valid:
+                i = <int64_t>load_number(thread, THREAD_TID, &has_tid)
+                if has_tid:
+                    place.pid = <int32_t>load_number(thread, THREAD_PID, &has_pid)
+                    place.tid = i
+                    place.has_thread = has_pid
+        if rows.n <= first:
+            return False
+        self.batch.fill(first)
+        w = bare()
+        w.args = w.args_end = self.batch.args.n
+        if field == PACKET_TRACK_EVENT:
+            name_track_event(self.tables, p, place, inner, &w)
+        elif field == PACKET_FTRACE_EVENTS:
+            return name_bundle(self.tables, p, inner, rows, first, &w)
+        elif field == PACKET_ANDROID_LOG:
+            return name_items(
+                self.tables, p, inner, rows, first, &w, KIND_ANDROID_LOG, LOG_PACKET_EVENTS
+            )
+        elif field == PACKET_ETW_EVENTS:
+            w.cpu = <int32_t>load_number(inner, ETW_CPU, &has_tid)
+            if has_tid:
+                w.has |= HAS_CPU
+            return name_items(self.tables, p, inner, rows, first, &w, KIND_ETW_EVENT, ETW_EVENT)
+        elif field == PACKET_STREAMING_PROFILE_PACKET and place.has_thread:
+            self.tables.set_thread(p.machine, True, place.pid, place.tid, &w)
+        elif is_set(dumps):
+            return name_items(
+                self.tables, p, dumps, rows, first, &w, KIND_HEAP_DUMP, PROFILE_PROCESS_DUMPS
+            )
+        elif is_set(tree):
+            return name_items(
+                self.tables, p, tree, rows, first, &w, KIND_PROCESS_START, TREE_PROCESSES
+            )
+        elif is_set(sample):
+            name_item(self.tables, p, sample, -1, &w)
+        for i in range(first, rows.n):
+            self.batch.put(&w)
+        return self.batch.is_full()
+
+
+cdef int name_bundle(
+    NameTables tables, const ImportedPacket *p, Span bundle, Rows rows, int64_t first,
+    RowDetails *packet
+) except -1 nogil:
+    """FtraceEventBundle: events of one CPU, and the columns of compact_sched."""
+    cdef Span rest = bundle
+    cdef Field f
+    cdef Span sched = load_bytes(bundle, BUNDLE_COMPACT_SCHED)
+    cdef Span event = nothing()
+    cdef Span switched = load_bytes(sched, SCHED_SWITCH_NEXT_PID)
+    cdef Span woken = load_bytes(sched, SCHED_WAKING_PID)
+    cdef RowDetails w
+    cdef bint has_cpu
+    cdef int64_t i, item = -1
+    cdef int kind
+    packet.cpu = <int32_t>load_number(bundle, BUNDLE_CPU, &has_cpu)
+    if has_cpu:
+        packet.has |= HAS_CPU
+    for i in range(first, rows.n):
+        kind = rows.kind[i]
+        w = packet[0]
+        if kind == KIND_SCHED_SWITCH:
+            name_sched(tables, p, &switched, FTRACE_EVENT_SCHED_SWITCH, &w)
+        elif kind == KIND_SCHED_WAKING:
+            name_sched(tables, p, &woken, FTRACE_EVENT_SCHED_WAKING, &w)
+        elif kind == KIND_FTRACE_EVENT or kind == KIND_GPU_WORK_PERIOD:
+            while item < <int64_t>rows.item[i] and next_field(&rest, &f):
+                if f.number == BUNDLE_EVENT and f.wire == BYTES:
+                    item += 1
+                    event = span_of(&f)
+            if item == <int64_t>rows.item[i]:
+                name_ftrace_event(tables, p, event, &w)
+        tables.batch.put(&w)
+    return tables.batch.is_full()
+
+
+cdef int name_sched(
+    NameTables tables, const ImportedPacket *p, Span *threads, uint32_t event, RowDetails *w
+) except -1 nogil:
+    """The next entry of compact_sched: the thread switched to, or woken."""
+    cdef uint64_t tid
+    tables.set_event(event, w)
+    if threads.data >= threads.end:
+        return 0
+    threads.data = read_varint(threads.data, threads.end, &tid)
+    if threads.data == NULL:
+        threads[0] = nothing()
+        return 0
+    return tables.set_tid(p.machine, <int32_t>tid, w)
+
+
+cdef int name_ftrace_event(
+    NameTables tables, const ImportedPacket *p, Span event, RowDetails *w
+) except -1 nogil:
+    cdef Span rest = event
+    cdef Field f
+    cdef Span name = nothing()
+    cdef uint32_t id = 0
+    while next_field(&rest, &f):
+        if f.wire == BYTES:
+            if id == 0:
+                id = f.number
+                if id == FTRACE_EVENT_GENERIC:
+                    name = load_bytes(span_of(&f), GENERIC_EVENT_NAME)
+        elif f.number == FTRACE_EVENT_PID:
+            tables.set_tid(p.machine, <int32_t>f.value, w)
+    if is_set(name):
+        w.codes[TEXT_NAME] = tables.batch.code_foreign(TEXT_NAME, name)
+        return 0
+    return tables.set_event(id, w)
+
+
+# wide: the rows of a packet, and which field they are of
+cdef int name_items(
+    NameTables tables, const ImportedPacket *p, Span message, Rows rows, int64_t first,
+    RowDetails *packet, int kind, uint32_t number
+) except -1 nogil:
+    """Name rows of the fields with one number in a message, in order."""
+    cdef Span rest = message
+    cdef Field f
+    cdef Span item = nothing()
+    cdef RowDetails w
+    cdef bint twice
+    cdef int64_t i, here = -1, next = 0
+    for i in range(first, rows.n):
+        w = packet[0]
+        if rows.kind[i] == kind:
+            while next <= <int64_t>rows.item[i] and next_field(&rest, &f):
+                if f.number == number and f.wire == BYTES:
+                    item = span_of(&f)
+                    here = next
+                    next += 1
+                    if kind == KIND_HEAP_DUMP:
+                        # A dump with a start time has two rows.
+                        load_number(item, HEAP_SAMPLES_START_TIMESTAMP, &twice)
+                        next += twice
+            if here <= <int64_t>rows.item[i] < next:
+                name_item(tables, p, item, kind, &w)
+        tables.batch.put(&w)
+    return tables.batch.is_full()
+
+
+cdef int name_item(
+    NameTables tables, const ImportedPacket *p, Span item, int kind, RowDetails *w
+) except -1 nogil:
+    """Name one of them; a PerfSample where there is no kind."""
+    cdef bint found, has_pid
+    cdef int32_t pid, cpu
+    cdef int64_t tid
+    cdef Span tag
+    if kind == KIND_ANDROID_LOG:
+        pid = <int32_t>load_number(item, LOG_EVENT_PID, &has_pid)
+        tid = <int32_t>load_number(item, LOG_EVENT_TID, &found)
+        tag = load_bytes(item, LOG_EVENT_TAG)
+        if is_set(tag):
+            w.codes[TEXT_NAME] = tables.batch.code_foreign(TEXT_NAME, tag)
+        if has_pid:
+            tables.set_thread(p.machine, found, pid, tid, w)
+    elif kind == KIND_HEAP_DUMP or kind == KIND_PROCESS_START:
+        pid = <int32_t>load_number(
+            item, HEAP_SAMPLES_PID if kind == KIND_HEAP_DUMP else PROCESS_PID, &has_pid
+        )
+        if has_pid:
+            tables.set_thread(p.machine, False, pid, 0, w)
+    elif kind == KIND_ETW_EVENT:
+        tid = <int64_t>load_number(item, ETW_EVENT_THREAD_ID, &found)
+        if found:
+            tables.set_tid(p.machine, <uint32_t>tid, w)
+        cpu = <int32_t>load_number(item, ETW_EVENT_CPU, &found)
+        if found:
+            # Its own, rather than the bundle's.
+            w.cpu = cpu
+            w.has |= HAS_CPU
+    else:
+        w.cpu = <int32_t>load_number(item, PERF_SAMPLE_CPU, &found)
+        if found:
+            w.has |= HAS_CPU
+        pid = <int32_t>load_number(item, PERF_SAMPLE_PID, &has_pid)
+        tid = <int32_t>load_number(item, PERF_SAMPLE_TID, &found)
+        if has_pid:
+            tables.set_thread(p.machine, found, pid, tid, w)
+    return 0

@@ -1,2 +1,0 @@
-class PacketObserver:
-    """Receives each packet of a trace while it is imported."""

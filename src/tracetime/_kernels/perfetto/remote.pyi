@@ -1,9 +1,0 @@
-import numpy as np
-import numpy.typing as npt
-
-class RemoteSyncs:
-    """What the RemoteClockSync messages of a trace bound, gathered as it is read."""
-
-    def bounds(self) -> npt.NDArray[np.int64]: ...
-    def unused_bounds(self) -> npt.NDArray[np.int64]: ...
-    def snapshots_worked_out(self) -> npt.NDArray[np.int64]: ...
