@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from platforms import LINUX
 
 from tracetime._kernels import capture as kernel
-from tracetime.capture.unwrap import Unwrapper
+from tracetime.capture.counters import Unwrapper
 from tracetime.clocks.ids import ClockId, clock_id
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.errors import SourceError, UsageError

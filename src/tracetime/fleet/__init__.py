@@ -15,9 +15,8 @@ from tracetime.errors import UsageError
 from tracetime.fleet.figures import DataSetSummary
 from tracetime.fleet.options import Options
 from tracetime.fleet.part import convert_one
-from tracetime.fleet.pool import run_in_pool
+from tracetime.fleet.pool import run_in_pool, start_quiet_tracker
 from tracetime.fleet.run import Engine, FleetSummary, Progress, run
-from tracetime.fleet.tracker import start_quiet_tracker
 from tracetime.trace.open_options import OpenOptions
 
 if TYPE_CHECKING:

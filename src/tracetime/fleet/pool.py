@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Final, TypeVar, cast
@@ -27,6 +28,8 @@ T = TypeVar("T")
 
 _AHEAD: Final = 2
 """Traces that are handed to each process: one in work, one that waits."""
+
+_UNHEARD: Final = "ignore:resource_tracker:UserWarning"
 
 
 def run_in_pool(
@@ -156,3 +159,17 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def start_quiet_tracker() -> None:
+    """Start the resource tracker of multiprocessing so that it does not warn.
+
+    It removes semaphores of processes that were killed, and warns of each on stderr after their run
+    has ended: there is nothing to do. Where it runs already, nothing changes.
+    """
+    # It gets the options of this interpreter for warnings.
+    sys.warnoptions.append(_UNHEARD)
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        sys.warnoptions.remove(_UNHEARD)

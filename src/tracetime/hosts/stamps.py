@@ -9,15 +9,16 @@ readings of BOOTTIME say so instead.
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from tracetime._kernels.hosts import Datagrams
+from tracetime._kernels.hosts import Datagrams, was_set
+from tracetime.capture.steps import timer_of_the_wall_clock
 from tracetime.errors import SourceError
 from tracetime.hosts.epochs import BOOTTIME, Bracket, bracket
-from tracetime.hosts.real_steps import RealtimeSteps
 
 _SO_TIMESTAMPING: Final = 37
 _TX_SOFTWARE, _RX_SOFTWARE, _SOFTWARE, _OPT_ID, _OPT_TSONLY = (
@@ -29,6 +30,23 @@ _TX_SOFTWARE, _RX_SOFTWARE, _SOFTWARE, _OPT_ID, _OPT_TSONLY = (
 )
 _ASKED: Final = _TX_SOFTWARE | _RX_SOFTWARE | _SOFTWARE | _OPT_ID | _OPT_TSONLY
 _ROUNDING_NS: Final = 2
+
+
+class _RealtimeSteps:
+    """Tells when REALTIME was set; raises SourceError where the system does not say so."""
+
+    def __init__(self) -> None:
+        self._timer = timer_of_the_wall_clock()
+        if self._timer < 0:
+            raise SourceError("this system does not tell when REALTIME is set")
+
+    def seen(self) -> bool:
+        """Whether it was set since the last call."""
+        return was_set(self._timer)
+
+    def close(self) -> None:
+        """Close the timer."""
+        os.close(self._timer)
 
 
 class KernelClock(NamedTuple):
@@ -94,9 +112,9 @@ class StampedSocket:
         self.socket = sock
         self._datagrams = Datagrams(sock.fileno(), BOOTTIME, most)
         self.times: StampedTimes | None = None
-        self._steps: RealtimeSteps | None = None
+        self._steps: _RealtimeSteps | None = None
         try:
-            steps = self._steps = RealtimeSteps()
+            steps = self._steps = _RealtimeSteps()
             sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPING, _ASKED)
         except (OSError, SourceError):
             return

@@ -25,7 +25,6 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.merging.boots import Boots, boot_instants
 from tracetime.merging.constant_offsets import instants_between, span_on
 from tracetime.merging.files import MergedFile
-from tracetime.merging.suspended_walls import after_suspend_ns
 from tracetime.merging.ties import Tie
 from tracetime.merging.unset_walls import are_unset
 from tracetime.text import duration, printable
@@ -36,6 +35,14 @@ _READ_APART_NS: Final = 10_000_000
 """A recorder that is held up may read REALTIME and BOOTTIME so far apart; beyond, one was set."""
 _ROUNDED_US: Final = 2
 """The kernel has whole us, and is asked a little after the clock was read."""
+_BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
+_MONOTONIC: Final = BUILTIN_IDS["MONOTONIC"]
+_COUNTED_NS: Final = 1_000_000_000
+"""The clock that goes on in a suspend may count whole seconds."""
+_SLOWEST: Final = 2_000
+"""It drifts by up to 500 ppm."""
+_STILL_NS: Final = 1_000_000
+"""A recorder that is held up reads two clocks so far apart."""
 
 Values = npt.NDArray[np.int64]
 
@@ -117,7 +124,7 @@ def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
     at, known = _places(bounds[0], numbers)
     if known.any():
         _, _, earliest, latest, services = bounds[:, known]
-        times, more_ns = times[at[known]], moved_ns + after_suspend_ns(file, numbers[at[known]])
+        times, more_ns = times[at[known]], moved_ns + _after_suspend_ns(file, numbers[at[known]])
         contradicts = contradiction(times, earliest - more_ns, latest + more_ns)
         if contradicts is not None:
             return f"its time service contradicts itself, by {duration(contradicts[1])}"
@@ -132,7 +139,7 @@ def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
     known &= (maxerror_us > 0) & (esterror_us > 0)
     if known.any():
         halves = (maxerror_us[known] + MAXERROR_LACKS_US + _ROUNDED_US) * 1_000 + moved_ns
-        halves += after_suspend_ns(file, numbers[at[known]])
+        halves += _after_suspend_ns(file, numbers[at[known]])
         times = times[at[known]]
         return _Wall(file, times, times, halves, "as its kernel says (adjtimex: maxerror)")
     if assumed_ns is None:
@@ -189,3 +196,26 @@ def _readings(file: MergedFile) -> tuple[Values, Values]:
     values, numbers = map(np.concatenate, zip(*found, strict=True))
     order = np.argsort(numbers, kind="stable")
     return values[order], numbers[order]
+
+
+def _after_suspend_ns(file: MergedFile, snapshots: Values) -> Values:
+    """How far REALTIME may be off besides what is said in some snapshots, int64 ns.
+
+    A bound that is said after a suspend may be from before it: REALTIME is as BOOTTIME then, which
+    counts a suspend by a clock of whole seconds.
+
+    Args:
+        snapshots: their numbers, ascending.
+    """
+    clocks = (ClockId(number, machine=file.home.machine) for number in (_MONOTONIC, _BOOTTIME))
+    numbers, monotonic, boottime = file.trace.clocks._parts.shared(*clocks)
+    if not len(numbers):
+        return np.zeros(len(snapshots), dtype=np.int64)
+    order = np.argsort(numbers, kind="stable")
+    slept = (boottime - monotonic)[order]
+    # One that has no MONOTONIC may be of the time after the suspend.
+    at = np.minimum(np.searchsorted(numbers[order], snapshots), len(slept) - 1)
+    slept = np.maximum.accumulate(slept - slept[0])
+    times = np.append(0, np.cumsum(np.diff(slept) > _STILL_NS))
+    more: Values = np.where(times > 0, times * _COUNTED_NS + slept // _SLOWEST, 0)[at]
+    return more

@@ -1,4 +1,4 @@
-"""Packets of a capture in batches of columns, and errors for what is no capture."""
+"""Packets of a capture in batches of columns, names of links, errors for what is no capture."""
 
 from __future__ import annotations
 
@@ -18,6 +18,31 @@ LONGEST_BLOCK: Final = 64 << 20
 
 MOST_INTERFACES: Final = 1 << 16
 """Of all sections; real captures have a few."""
+
+_LINK_NAMES: Final = {
+    0: "NULL",
+    1: "ETHERNET",
+    9: "PPP",
+    101: "RAW",
+    105: "IEEE802_11",
+    108: "LOOP",
+    113: "LINUX_SLL",
+    127: "IEEE802_11_RADIOTAP",
+    187: "BLUETOOTH_HCI_H4",
+    189: "USB_LINUX",
+    195: "IEEE802_15_4_WITHFCS",
+    201: "BLUETOOTH_HCI_H4_WITH_PHDR",
+    220: "USB_LINUX_MMAPPED",
+    227: "CAN_SOCKETCAN",
+    228: "IPV4",
+    229: "IPV6",
+    239: "NFLOG",
+    249: "USBPCAP",
+    253: "NETLINK",
+    272: "NORDIC_BLE",
+    276: "LINUX_SLL2",
+}
+"""The usual link types of https://www.tcpdump.org/linktypes.html, without LINKTYPE_."""
 
 _INCOMPLETE: Final = 1
 FAULTS: Final = {
@@ -74,3 +99,8 @@ def packets(file: TraceFile, max_expansion: int, reader: Packets) -> Iterator[Pa
         if fault > _INCOMPLETE or (fault and is_end):
             raise TraceError(FAULTS[fault], offset + whole, reader.n_packets)
         pending, offset = data[whole:], offset + whole
+
+
+def link_name(link: int) -> str:
+    """Return the name of a link type, or its number."""
+    return _LINK_NAMES.get(link, f"LINKTYPE {link}")

@@ -13,12 +13,12 @@ from tracetime._kernels.pcapng import Packets, write_args
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.columns.arrays import arrow_of, texts_of
-from tracetime.formats.pcapng.links import link_name
 from tracetime.formats.pcapng.odd_times import CaptureTimes
 from tracetime.formats.pcapng.packets import (
     LONGEST_BLOCK,
     MOST_INTERFACES,
     PacketBatch,
+    link_name,
     packets,
 )
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
