@@ -19,6 +19,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Fetched only where the Python headers are not installed.
 HEADERS := build/python-headers
 
+# The tests start hundreds of processes of Python, each of which would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 KERNELS := $(wildcard $(addprefix src/tracetime/_kernels/,*.pyx *.pxd */*.pyx */*.pxd */*.pxi */*/*.pxi))
 
 .DEFAULT_GOAL := help

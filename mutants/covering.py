@@ -38,7 +38,6 @@ def environment(tree: Path) -> dict[str, str]:
     data = os.environ.get("TRACETIME_DATA", str(ROOT.parent / "shared" / "data"))
     return os.environ | {
         "PYTHONPATH": f"{tree / 'src'}:{tree}",
-        "PYTHONDONTWRITEBYTECODE": "1",
         "TRACETIME_DATA": data,
         "TRACETIME_REQUIRE_ALL": "1",
     }

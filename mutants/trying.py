@@ -63,7 +63,8 @@ def _first_to_fail(tree: Path, tests: list[str], limit_s: float) -> str | None:
     running = subprocess.Popen(
         command,
         cwd=tree,
-        env=environment(tree) | {"MUTANTS_FAILED": str(report)},
+        # Nothing compiled is kept: a change may have the size and the second of the one before.
+        env=environment(tree) | {"MUTANTS_FAILED": str(report), "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
