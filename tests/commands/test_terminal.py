@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import ast
 import csv
-import errno
 import io
 import json
 import os
-import pty
 import re
 import subprocess
 import zipfile
@@ -34,7 +32,7 @@ from tracetime.commands import SUBCOMMANDS, run
 from tracetime.commands.terminal import echo
 from tracetime.text import printable
 
-pytest_plugins = ["cli"]
+pytest_plugins = ["cli", "terminals"]
 
 MONOTONIC, BOOTTIME = 3, 6
 GLOBAL = 0x8A01B2C3
@@ -87,45 +85,6 @@ COLUMN = HOSTILE.replace('"', "'").partition("\n")[0]
 def path(write, tmp_path):
     (tmp_path / TABLE).write_text(f'"{COLUMN}",name\n1000,"{COLUMN}"\n', newline="")
     return write(named_clock_trace(), f"{NAME}.pftrace")
-
-
-@pytest.fixture
-def terminal(spawn, tmp_path):
-    """Run the command line with a terminal for stdout and stderr; returns what the terminal got."""
-
-    def run(*args, typed=b"", code=None):
-        ours, theirs = pty.openpty()
-        stdin = theirs if typed else subprocess.DEVNULL
-        with spawn(
-            *args, stdin=stdin, stdout=theirs, stderr=theirs, cwd=tmp_path, env=ENVIRONMENT
-        ) as child:
-            os.close(theirs)
-            if typed:
-                os.write(ours, typed)
-            text = read_all(ours).decode()
-            os.close(ours)
-        assert code is None or child.returncode == code, text
-        assert "Traceback" not in text
-        return text
-
-    return run
-
-
-ENVIRONMENT = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "XDG_STATE_HOME": "/none"}
-
-
-def read_all(ours):
-    data = bytearray()
-    while True:
-        try:
-            piece = os.read(ours, 1 << 16)
-        except OSError as error:
-            if error.errno != errno.EIO:
-                raise
-            return bytes(data)
-        if not piece:
-            return bytes(data)
-        data += piece
 
 
 READING = [
@@ -316,12 +275,12 @@ def test_pages_show_controls_as_symbols(capsys, write):
     assert {c for c in page if not c.isprintable()} <= set("\n")
 
 
-def test_nor_at_the_prompt(terminal, path):
+def test_nor_at_the_prompt(prompt, path):
     typed = (
         b"select name from events;\nselect error(name) from events where name <> '';\n"
         b".format csv\nselect name from events;\n.no\n.schema no\n.quit\n"
     )
-    text = terminal("sql", path, "--with-names", typed=typed, code=0)
+    text = prompt("sql", path, "--with-names", typed=typed, code=0)
     assert acts(text.replace("\x1b[?2004h", "").replace("\x1b[?2004l\r", "")) == []
     assert r"INJECTED\rINJECTED" in text
 
