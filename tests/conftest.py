@@ -1,5 +1,6 @@
 """What all tests share: the same examples; where machines must have everything, no skip."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -45,6 +46,12 @@ for _number, _handler in (
         signal.signal(_number, _handler)
 
 _MAY_LACK = ("test data", "no privilege", "needs Python 3.12")
+
+
+def pytest_collection_finish():
+    """No later collection of garbage walks over the tests and modules, which all stay."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(hookwrapper=True)
