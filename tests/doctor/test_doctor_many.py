@@ -1,6 +1,7 @@
 """The doctor on traces of many clocks: one finding for what is alike, and work for few of them."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -10,10 +11,13 @@ from hypothesis import strategies as st
 import tracetime as tt
 from fuzz import costly
 from tracetime.clocks.families import steadiness
+from tracetime.doctor import catalogue
 from tracetime.doctor.coverage import MOST_EXAMINED
+from tracetime.doctor.finding import in_order, rank
 from tracetime.doctor.merging import MOST_ALIKE
 from tracetime.graph.clock_lists import ClockLists
 from tracetime.graph.contents import Contents
+from tracetime.graph.floor import FloorHop
 from tracetime.graph.tube import loops
 from tracetime.sql import tables
 
@@ -202,3 +206,25 @@ def test_rings_of_clocks_that_were_not_compared_are_reported(written, monkeypatc
 def test_rings_that_no_tube_is_left_for_are_reported(written, most):
     (reported,) = by_code(found_in(written(costly.loops(6)), max_tubes=most), "clocks-not-examined")
     assert "--max-tubes" in reported.fix
+
+
+def test_of_findings_alike_the_worst_alone_is_put_into_words(written, monkeypatch):
+    told = []
+
+    def texts(row, *facts, made=catalogue._texts):
+        told.append(row.code)
+        return made(row, *facts)
+
+    monkeypatch.setattr(catalogue, "_texts", texts)
+    found = found_in(written(costly.chain(2 * MOST_ALIKE)))
+    every = [one.code for one in in_order(found)]
+    assert every.count("clock-not-tied") == 1
+    assert told.count("clock-not-tied") == 1
+    assert sorted(pickle.loads(pickle.dumps(found)), key=rank) == found
+
+
+def test_a_path_is_found_without_the_columns_of_its_hops(written, monkeypatch):
+    with tt.open_trace(written(costly.chain(5))) as trace:
+        graph = trace.clocks
+        monkeypatch.setattr(FloorHop, "of", None)
+        assert [clock.clock for clock in graph.path(203, "BOOTTIME")] == [203, 202, 201, 200, 6]

@@ -458,8 +458,8 @@ class Survey:
     @cached_property
     def _counters(self) -> tuple[dict[ClockId, Counter], dict[ClockId, ConversionError]]:
         known, is_open = {}, {}
-        for clock in self.graph.declared:
-            if clock not in self.infos:
+        for clock, domain in self.declared.items():
+            if domain.valid_bits == 64 or clock not in self.infos:
                 continue
             try:
                 counter = self.graph._parts.tubes.counter(clock)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.common.columns import count_between
+from tracetime._kernels.common.columns import count_between, sum_within
 from tracetime.graph.values import ascending
 
 Values = npt.NDArray[np.int64]
@@ -35,19 +35,11 @@ class Counts:
         An end is a mark, the last number before one or the first after one, or has no value
         beyond it on its side.
         """
-        start, end = self._starts[which : which + 2].tolist()
-        marks, counts = self._marks[start:end], self._counts[2 * start + which :]
         if not isinstance(spans, np.ndarray):
             spans = np.array(list(spans), dtype=np.int64).reshape(-1, 2)
-        ends = spans
-        ends = ends[ends[:, 0] <= ends[:, 1]]
-        # 0 below the first mark, 1 at it, 2 between it and the second, and so on.
-        bins = np.searchsorted(marks, ends, side="left")
-        bins += np.searchsorted(marks, ends, side="right")
-        covers = np.zeros(2 * len(marks) + 2, dtype=np.int64)
-        np.add.at(covers, bins[:, 0], 1)
-        np.add.at(covers, bins[:, 1] + 1, -1)
-        return int(counts[: len(covers) - 1][np.cumsum(covers[:-1]) > 0].sum())
+        start, end = self._starts[which : which + 2].tolist()
+        counts = self._counts[2 * start + which : 2 * end + which + 1]
+        return sum_within(self._marks[start:end], counts, np.ascontiguousarray(spans))
 
 
 class Between:

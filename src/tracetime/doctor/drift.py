@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import compress, pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ Values = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
 
+_NO_ROWS: Final = np.empty(0, dtype=np.int64)
 _TSC: Final = BUILTIN_IDS["TSC"]
 # Clocks 7 and 8 (process and thread CPU time) have no rate: they stop when nothing runs.
 _CPU_TIME: Final = (7, 8)
@@ -202,12 +203,47 @@ def floor_cost(survey: Survey) -> Iterator[Finding]:
         yield finding("events-reordered", clocks=tuple(sorted(clocks)), events=survey.reordered)
 
 
+class _Gaps(NamedTuple):
+    """Pairs of clocks from each snapshot that both have to the next, as columns, pair by pair.
+
+    Attributes:
+        first: where each pair begins, and where the last one ends.
+        snapshots, ours, theirs: of each snapshot, its number and what the two clocks read, ns.
+        gain: by how much one gained on the other up to the next snapshot, ns, float64; 0 after the
+            last one of a pair.
+        gap: how far the first clock went, likewise.
+    """
+
+    first: Rows
+    snapshots: Values
+    ours: Values
+    theirs: Values
+    gain: Floats
+    gap: Floats
+
+    @classmethod
+    def of(cls, read: Iterable[tuple[Values, Values, Values]]) -> _Gaps:
+        """The gaps of some pairs; read: as `Survey.together` returns it."""
+        parts = list(zip(*read, strict=True)) or [(_NO_ROWS,)] * 3
+        sizes = np.array([len(part) for part in parts[0]])
+        first = np.append(0, np.cumsum(sizes))
+        snapshots, ours, theirs = map(np.concatenate, parts)
+        gain = np.append(np.abs(gains(theirs, ours)), 0.0)[: len(ours)]
+        gap = np.append(difference(ours[1:], ours[:-1]), 0.0)[: len(ours)]
+        last = first[1:][sizes > 0] - 1
+        gain[last] = gap[last] = 0.0
+        return cls(first, snapshots, ours, theirs, gain, gap)
+
+    def pair(self, k: int) -> _Gaps:
+        """The gaps of one pair alone."""
+        rows = slice(*self.first[k : k + 2].tolist())
+        _, snapshots, ours, theirs, gain, gap = self
+        of_both = snapshots[rows], ours[rows], theirs[rows]
+        return _Gaps(self.first[:0], *of_both, gain[rows], gap[rows])
+
+
 def _sparse(survey: Survey) -> Iterator[Finding]:
     """Yield findings about clocks that drift too far between two snapshots."""
-    jumped = survey.discontinuities
-    jumped = jumped.take(~jumped.kind_is("rate_change"))
-    cut = jumped.snapshots.flat
-    off = jumped.take(jumped.kind_is("outlier")).snapshots.firsts
     slow: dict[tuple[ClockId, ClockId], list[ClockId]] = defaultdict(list)
     # A clock that drifts less over its whole path does so on each hop.
     moves = survey.ways.change_ns > survey.tolerance_ns
@@ -216,44 +252,63 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
             continue
         for pair in pairwise(survey.path(clock) or ()):
             slow[pair].append(clock)
-    for (here, there), clocks in slow.items():
-        snapshots, ours, theirs = survey.together(here, there)
-        gain, gap = np.abs(gains(theirs, ours)), difference(ours[1:], ours[:-1])
-        if gain.max(initial=0) <= survey.tolerance_ns:
-            continue
-        rate = survey.rates.get(here)
-        if rate is not None and abs(rate.rate) >= OTHER_UNIT:
-            continue
-        # Gaps in which a clock jumped, and those next to an outlier, have other findings.
-        is_cut, is_off = np.isin(snapshots, cut), np.isin(snapshots, off)
-        whole = ~((is_cut[:-1] & is_cut[1:]) | is_off[:-1] | is_off[1:])
+    pairs = [pair for pair in slow if not _counts_otherwise(survey, pair[0])]
+    gaps = _Gaps.of(survey.together(*pair) for pair in pairs)
+    far = _whole(survey, gaps.snapshots) & (gaps.gap > 0) & (gaps.gain > survey.tolerance_ns)
+    for k in np.unique(np.searchsorted(gaps.first, np.flatnonzero(far), side="right")).tolist():
+        here, there = pair = pairs[k - 1]
+        found = gaps.pair(k - 1)
         # A COARSE clock, or one with a long unit, gains or loses a tick between two readings: that
         # is not drift.
-        ticks = sum(tick for clock in (here, there) if (tick := survey.tick_ns(clock)) > 1)
-        far = whole & (gain > survey.tolerance_ns + ticks) & (gap > 0)
-        noise = _noise_ns(survey, here, there, ours, theirs)
-        alone = _alone(survey, noise)
-        drift = np.abs(gains(theirs, ours) - np.diff(noise))
-        scattered = far & (alone[:-1] | alone[1:]) & (drift <= survey.tolerance_ns)
-        if scattered.any():
-            of_those = alone & (np.append(scattered, False) | np.append(False, scattered))
-            yield _slow_pings(survey, here, snapshots, ours, np.where(of_those, noise, 0))
-        bad = np.flatnonzero(far & ~scattered)
-        if len(bad):
-            yield _too_sparse(survey, (here, there), clocks, bad)
+        ticks = sum(tick for clock in pair if (tick := survey.tick_ns(clock)) > 1)
+        bad = far[gaps.first[k - 1] : gaps.first[k]] & (found.gain > survey.tolerance_ns + ticks)
+        noise = _noise_ns(survey, here, there, found.ours, found.theirs)
+        if noise is not None:
+            alone = _alone(survey, noise)
+            drift = np.abs(gains(found.theirs, found.ours) - np.diff(noise))
+            scattered = bad[:-1] & (alone[:-1] | alone[1:]) & (drift <= survey.tolerance_ns)
+            if scattered.any():
+                of_those = alone & (np.append(scattered, False) | np.append(False, scattered))
+                off_ns = np.where(of_those, noise, 0)
+                yield _slow_pings(survey, here, found.snapshots, found.ours, off_ns)
+            bad[:-1] &= ~scattered
+        if bad.any():
+            yield _too_sparse(survey, pair, slow[pair], found, np.flatnonzero(bad))
+
+
+def _counts_otherwise(survey: Survey, clock: ClockId) -> bool:
+    """Whether a clock runs at a rate that has a finding of its own."""
+    rate = survey.rates.get(clock)
+    return rate is not None and abs(rate.rate) >= OTHER_UNIT
+
+
+def _whole(survey: Survey, snapshots: Values) -> npt.NDArray[np.bool_]:
+    """Return from which snapshots to the next no clock jumped, and neither is an outlier.
+
+    Those have other findings.
+    """
+    jumped = survey.discontinuities
+    jumped = jumped.take(~jumped.kind_is("rate_change"))
+    cut, off = np.zeros((2, len(survey.snapshot_packets)), dtype=bool)
+    cut[jumped.snapshots.flat] = True
+    off[jumped.take(jumped.kind_is("outlier")).snapshots.firsts] = True
+    here, there = snapshots, np.append(snapshots[1:], snapshots[-1:])
+    whole: npt.NDArray[np.bool_] = ~((cut[here] & cut[there]) | off[here] | off[there])
+    return whole
 
 
 def _too_sparse(
-    survey: Survey, pair: tuple[ClockId, ClockId], clocks: list[ClockId], bad: Rows
+    survey: Survey,
+    pair: tuple[ClockId, ClockId],
+    clocks: list[ClockId],
+    gaps: _Gaps,
+    bad: Rows,
 ) -> Finding:
     """Return a finding about two clocks that drift far; bad: in which gaps of their snapshots."""
     here, there = pair
-    snapshots, ours, theirs = survey.together(here, there)
-    gain, gap = np.abs(gains(theirs, ours)), difference(ours[1:], ours[:-1])
-    worst = int(gain[bad].max())
-    k = bad[int(np.argmax(gain[bad]))]
-    enough_ns = float(gap[k]) * survey.tolerance_ns / worst
-    spans = [(int(ours[i]), int(ours[i + 1])) for i in bad.tolist()]
+    worst = int(gaps.gain[bad].max())
+    gap = float(gaps.gap[bad[int(np.argmax(gaps.gain[bad]))]])
+    spans = np.array([gaps.ours[bad], gaps.ours[bad + 1]]).T
     events = survey.count_within({here: spans})[here] if here in clocks else 0
     selections = [EventSelection(here, spans=spans)]
     if not events:
@@ -265,28 +320,28 @@ def _too_sparse(
         "snapshots-too-sparse",
         severity,
         clocks=tuple(sorted({*clocks, here, there}, key=ClockId.order)),
-        packets=survey.packets_of(snapshots[bad + 1]),
+        packets=survey.packets_of(gaps.snapshots[bad + 1]),
         events=events,
         worst_ns=worst,
         selections=selections,
         here=here,
         there=there,
-        ppm=worst / gap[k] * 1e6,
-        gap=duration(float(gap[k])),
-        enough=duration(enough_ns),
+        ppm=worst / gap * 1e6,
+        gap=duration(gap),
+        enough=duration(gap * survey.tolerance_ns / worst),
     )
 
 
 def _noise_ns(
     survey: Survey, here: ClockId, there: ClockId, ours: Values, theirs: Values
-) -> Floats:
+) -> Floats | None:
     """Return how far each snapshot of two clocks is off those about it.
 
-    0 where no half-width was declared by assumption: drift is told from noise by those measured.
+    None where no half-width was declared by assumption: drift is told from noise by those measured.
     """
     widths = [survey.graph.domain(clock).assumed_half_width_ns for clock in (here, there)]
     if widths == [None, None] or (np.diff(ours) < 0).any():
-        return np.zeros(len(ours))
+        return None
     return -_off_line(ours, theirs - ours)
 
 

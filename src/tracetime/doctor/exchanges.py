@@ -109,6 +109,8 @@ def _in_some(series: Series) -> Iterator[tuple[tuple[ClockId, ClockId], _Exchang
         slack = _ALIKE * size + _ALIKE_NS + _DRIFT * np.abs(gap)
         flips = (np.sign(apart[1:]) != np.sign(apart[:-1])) & (off <= slack) & (gap >= 0)
         flips &= (size > _SIGNIFICANT * slack) & (size >= _LEAST_NS)
+        if not flips.any():
+            continue
         # Clocks with coarse ticks overtake each other all the time.
         flips &= size > _TIMES_SPREAD * median(np.abs(np.diff(np.abs(apart))))
         others = np.delete(steps, (i, j), axis=1)

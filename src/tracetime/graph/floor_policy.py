@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import RLock
-from typing import Final
+from typing import Any, Final
 
 from tracetime._kernels import graph as kernel
 from tracetime._kernels.graph import Router, TangledError
@@ -58,7 +58,9 @@ class FloorPolicy:
 
     def path(self, source: ClockId, target: ClockId) -> list[ClockId]:
         """The clocks of the route, source first; raises as `route`."""
-        return [source, *(hop.target for hop in self.route(source, target).hops)]
+        with self._lock:
+            _, hops = self._found(source, target)
+            return [source, *(self._state.clock(there) for _, there, _, _ in hops)]
 
     def variations(
         self, clocks: Sequence[ClockId], target: ClockId, spans_ns: Values | None = None
@@ -82,9 +84,20 @@ class FloorPolicy:
 
     def _make_route(self, source: ClockId, target: ClockId) -> FloorRoute:
         engine, clock = self._state.engine, self._state.clock
+        unit_ns, hops = self._found(source, target)
+        return FloorRoute(
+            unit_ns,
+            [
+                FloorHop.of(clock(here), clock(there), series, kernel.hop_columns(engine, *columns))
+                for here, there, columns, series in hops
+            ],
+        )
+
+    def _found(self, source: ClockId, target: ClockId) -> tuple[int, list[tuple[Any, ...]]]:
+        """The unit of the source, ns, and the hops to the target, as the kernel has them."""
         try:
             status, unit_ns, hops = kernel.route(
-                engine, self._state.key(source), self._router(target)
+                self._state.engine, self._state.key(source), self._router(target)
             )
         except TangledError as error:
             raise ConversionError(
@@ -93,13 +106,7 @@ class FloorPolicy:
         if status:
             ordered = self._state.orders.clocks()
             raise refusal(REASONS[status], source, target, self._contents.known(), ordered)
-        return FloorRoute(
-            unit_ns,
-            [
-                FloorHop.of(clock(here), clock(there), series, kernel.hop_columns(engine, *columns))
-                for here, there, columns, series in hops
-            ],
-        )
+        return unit_ns, hops
 
     def _router(self, target: ClockId) -> Router | None:
         if target not in self._routers:

@@ -46,6 +46,7 @@ def placed_by_floor(
     rows["trace_time"] = columns["timestamp"].copy()
     rows["status"] = np.full(n, AS_IS, dtype=np.uint8)
     rows["snapshots"] = np.full(n, len(graph._parts.contents.packets()), dtype=np.uint32)
+    floor = graph._parts.floor
     units = {info.clock: info.unit_ns for info in graph.clocks()}
     for clock, group in by_clock(
         rows, np.flatnonzero(columns["clock"] != 0), machine_indexes(machines)
@@ -53,11 +54,14 @@ def placed_by_floor(
         raw = columns["timestamp"][group]
         if units.get(clock, 1) != 1:
             rows["source_ns"][group], _ = saturated_ns(raw, Fraction(units[clock]))
-        refused = graph._parts.floor.refused(clock, trace_clock) if clock != trace_clock else 0
-        if refused:
-            rows["status"][group] = refused
+        if clock == trace_clock:
+            rows["trace_time"][group], overflowed = raw, None
+        elif status := floor.refused(clock, trace_clock):
+            rows["status"][group] = status
             continue
-        there, known = known_of(graph.convert(raw, clock, trace_clock, errors="mask"))
-        rows["trace_time"][group] = there
-        rows["status"][group] = np.where(known, RESOLVED, OVERFLOW)
+        else:
+            rows["trace_time"][group], overflowed = floor.route(clock, trace_clock).convert(raw)
+        rows["status"][group] = RESOLVED
+        if overflowed is not None:
+            rows["status"][group[overflowed != 0]] = OVERFLOW
     return rows

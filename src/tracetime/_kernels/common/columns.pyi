@@ -8,6 +8,7 @@ _Values = npt.NDArray[np.int64]
 def count_between(
     marks: _Values, starts: _Values, which: _Values, values: _Values, counts: _Values
 ) -> None: ...
+def sum_within(marks: _Values, counts: _Values, spans: _Values) -> int: ...
 def count_others(
     points: _Values,
     by_point: _Values,

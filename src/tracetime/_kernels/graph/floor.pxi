@@ -44,12 +44,20 @@ def make_grid(const int64_t[::1] readings):
     while (span >> shift) >= <uint64_t>wanted:
         shift += 1
     cdef int64_t buckets = <int64_t>(span >> shift) + 1
-    # starts[b] counts the readings that begin at or before bucket b's first value.
-    numbers = (np.asarray(readings).view(np.uint64) - np.uint64(first & 0xFFFFFFFFFFFFFFFF))
-    begins = np.arange(buckets + 1, dtype=np.uint64) << np.uint64(shift)
-    starts = np.searchsorted(numbers, begins, side="right").astype(np.int32) - 1
-    starts[buckets] = n - 1
-    steps = int(np.diff(starts).max(initial=0))
+    # starts[b] is the last reading that is not after bucket b's first value.
+    starts = np.empty(buckets + 1, dtype=np.int32)
+    cdef int32_t[::1] last = starts
+    cdef int64_t b, index = 0, steps = 0
+    for b in range(buckets):
+        while (
+            index + 1 < n
+            and <uint64_t>readings[index + 1] - <uint64_t>first <= <uint64_t>b << shift
+        ):
+            index += 1
+        last[b] = <int32_t>index
+    last[buckets] = <int32_t>(n - 1)
+    for b in range(buckets):
+        steps = max(steps, last[b + 1] - last[b])
     return first, shift, steps, starts
 
 

@@ -7,9 +7,10 @@ The list and the heads of the pages in docs/findings are written from it:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from sys import intern
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.catalogue import (
@@ -68,24 +69,27 @@ def finding(  # noqa: PLR0913  the attributes of a finding
         **values: the values that its texts name.
     """
     row = CATALOGUE[code]
-    texts = _Values(clocks, events, worst_ns, values)
-    if row.parts:
-        applying = set(parts)
-        for name, text in row.parts.items():
-            texts[name] = text.format_map(texts) if name in applying else ""
-    return Finding(
+    return Finding.untold(
+        partial(_texts, row, tuple(parts), clocks, events, worst_ns, values),
         code=code,
         severity=severity or row.severity,
-        title=row.title.format_map(texts),
         clocks=clocks,
         packets=first_packets(packets),
         events=events,
         worst_ns=worst_ns,
-        # Mostly the same of very many findings.
-        why=intern(row.why.format_map(texts)),
-        fix=intern(row.fix.format_map(texts)),
+        consequences=(),
         selections=tuple(selections),
     )
+
+
+def _texts(row: Row, parts: tuple[str, ...], *facts: Any) -> tuple[str, str, str]:
+    """Return title, why and fix; facts: as `_Values` takes them."""
+    texts = _Values(*facts)
+    for name, text in row.parts.items():
+        texts[name] = text.format_map(texts) if name in parts else ""
+    title, why, fix = (text.format_map(texts) for text in (row.title, row.why, row.fix))
+    # Mostly the same of very many findings.
+    return title, intern(why), intern(fix)
 
 
 class _Values(dict[str, object]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -33,29 +33,26 @@ def backwards(boots: Mapping[tuple[int, int, int, int], Values]) -> Values:
     for boots_of in machines.values():
         if len(boots_of) == 1:
             continue
-        latest_us = 0
-        for _, realtime_us, entries in sorted(boots_of, key=lambda read: int(read[1].min())):
-            found.append(entries[realtime_us < latest_us - USUAL_US])
-            latest_us = max(int(realtime_us.max()), latest_us)
-        found += _out_of_order(boots_of)
+        sizes = np.array([read.shape[1] for read in boots_of])
+        ends = np.cumsum(sizes)
+        _, realtime_us, entries = np.concatenate(boots_of, axis=1)
+        first_us, last_us, first, last = (
+            of.reduceat(column, ends - sizes)
+            for column in (realtime_us, entries)
+            for of in (np.minimum, np.maximum)
+        )
+        latest_us = _before(first_us, last_us)
+        found.append(entries[realtime_us < np.repeat(latest_us, sizes) - USUAL_US])
+        # Boots that are wholly before one that comes before them in the file.
+        is_reversed = np.sign(entries[ends - 1] - entries[ends - sizes]).sum() < 0
+        latest_us = _before(-last if is_reversed else first, last_us)
+        found.append(entries[np.repeat(last_us < latest_us - USUAL_US, sizes)])
     return np.unique(np.concatenate(found))
 
 
-def _out_of_order(boots: Sequence[Values]) -> Iterator[Values]:
-    """Yield the entries of boots that are wholly before one that comes before them in the file."""
-    is_reversed = sum(map(_rises, boots)) < 0
-    latest_us = 0
-    for _, realtime_us, entries in sorted(boots, key=lambda read: _first(read, is_reversed)):
-        if realtime_us.max() < latest_us - USUAL_US:
-            yield entries
-        latest_us = max(int(realtime_us.max()), latest_us)
-
-
-def _rises(boot: Values) -> int:
-    """1 where later entries of a boot come later in the file, -1 where they come earlier."""
-    return int(np.sign(boot[2, -1] - boot[2, 0]))
-
-
-def _first(boot: Values, is_reversed: bool) -> int:
-    """Where a boot begins in the file; from its end, if that is in reverse order."""
-    return -int(boot[2].max()) if is_reversed else int(boot[2].min())
+def _before(rank: Values, last_us: Values) -> Values:
+    """For each boot, the latest time of those that come before it by rank; 0 for the first."""
+    order = np.argsort(rank, kind="stable")
+    latest_us = np.empty_like(last_us)
+    latest_us[order] = np.maximum.accumulate(np.append(0, last_us[order]))[:-1]
+    return latest_us

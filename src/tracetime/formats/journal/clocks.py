@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,7 +21,6 @@ from tracetime.graph.adding import add_readings
 from tracetime.graph.graph import ClockGraph
 
 Values = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.intp]
 Boot = tuple[int, int, int, int]
 """The halves of a machine's id, and of a boot's."""
 
@@ -78,47 +78,53 @@ def read_clocks(batches: Iterable[Entries], most_clocks: int) -> JournalClocks:
     Raises:
         TraceError: as what yields the entries; there are more than `most_clocks`.
     """
-    times: dict[Boot, list[Values]] = {}
+    numbers: dict[Boot, int] = {}
+    read = [np.empty((4, 0), np.int64)]
     for batch in batches:
-        monotonic_us, realtime_us = (batch.columns[name] for name in _TIMES)
-        for boot, rows in by_boot(batch.columns):
-            found = np.array([monotonic_us[rows], realtime_us[rows], rows + batch.first])
-            times.setdefault(boot, []).append(found[:, found[0] >= 0])
-        if 2 * len(times) > most_clocks:
+        which = boots_of(batch.columns, numbers)
+        times = [batch.columns[name] for name in _TIMES]
+        entries = np.array([*times, np.arange(batch.first, batch.first + len(which)), which])
+        read.append(entries[:, entries[0] >= 0])
+        if 2 * len(numbers) > most_clocks:
             raise TraceError(
-                f"the journal has entries of {len(times)} boots, whose clocks are more than "
+                f"the journal has entries of {len(numbers)} boots, whose clocks are more than "
                 f"{most_clocks}; if it really has, raise the limit (--max-clocks)"
             )
-    boots = _clocks_of(list(times))
-    graph = ClockGraph(domains=[one for boot in times for one in _domains(boots[boot], boot)])
+    boots = _clocks_of(list(numbers))
+    walls = dict.fromkeys(clocks.realtime for clocks in boots.values())
+    steady = (_domain_of(boot, clocks.monotonic) for boot, clocks in boots.items())
+    graph = ClockGraph(domains=[*map(_WALL.of_another, walls), *filter(None, steady)])
     packets = [np.empty(0, np.int64)]
-    read = {boot: _by_monotonic(np.concatenate(parts, axis=1)) for boot, parts in times.items()}
-    for boot, entries in read.items():
+    of_boots = dict(zip(boots, _by_boot(np.concatenate(read, axis=1), len(boots)), strict=True))
+    for boot, entries in of_boots.items():
         if boots[boot].monotonic is not None:
             packets.append(_add(graph, boots[boot], entries))
-    machines = list(range(len({boot[:2] for boot in times}) or 1))
+    machines = list(range(len({boot[:2] for boot in boots}) or 1))
     of_file = FileClocks(graph, ClockId(_REALTIME), machines)
-    known = {boot: entries for boot, entries in read.items() if boot[2:] != _NO_ID}
+    known = {boot: entries for boot, entries in of_boots.items() if boot[2:] != _NO_ID}
     late = backwards(known)
+    is_late = np.zeros(int(late.max(initial=-1)) + 1, dtype=bool)
+    is_late[late] = True
     of_those = [
         f"boot {_hex(boot[2:])}"
         for boot, entries in known.items()
-        if len(late) and np.isin(entries[2], late).any()
+        if len(late) and is_late[entries[2][entries[2] < len(is_late)]].any()
     ]
-    numbers = np.concatenate(packets).astype(np.uint64)
-    return JournalClocks(of_file, boots, numbers, late, of_those)
+    taken = np.concatenate(packets).astype(np.uint64)
+    return JournalClocks(of_file, boots, taken, late, of_those)
 
 
-def by_boot(columns: Columns) -> list[tuple[Boot, Rows]]:
-    """Return the rows of each boot, in order of appearance."""
+def boots_of(columns: Columns, numbers: dict[Boot, int]) -> Values:
+    """Return the number of the boot of each entry; new boots get the next numbers."""
     ids = np.array([columns[f"{of}_{half}"] for of in ("machine", "boot") for half in _HALVES])
     # Entries of a boot follow each other: few stretches, of which to find the different ones.
-    starts = np.flatnonzero((ids[:, 1:] != ids[:, :-1]).any(axis=0)) + 1
-    found: dict[Boot, list[Rows]] = {}
-    for rows in np.split(np.arange(ids.shape[1]), starts):
-        machine_high, machine_low, high, low = ids[:, rows[0]].tolist()
-        found.setdefault((machine_high, machine_low, high, low), []).append(rows)
-    return [(boot, np.concatenate(rows)) for boot, rows in found.items()]
+    begins = np.append(True, (ids[:, 1:] != ids[:, :-1]).any(axis=0))[: ids.shape[1]]
+    of_stretches = [
+        numbers.setdefault((machine_high, machine_low, high, low), len(numbers))
+        for machine_high, machine_low, high, low in ids[:, begins].T.tolist()
+    ]
+    found: Values = np.array(of_stretches, dtype=np.int64)[np.cumsum(begins) - 1]
+    return found
 
 
 def _clocks_of(boots: list[Boot]) -> dict[Boot, BootClocks]:
@@ -170,18 +176,17 @@ def _hex(halves: tuple[int, ...]) -> str | None:
     return None if halves == _NO_ID else "".join(f"{half % 2**64:016x}" for half in halves)
 
 
-def _domains(clocks: BootClocks, boot: Boot) -> Iterator[ClockDomain]:
-    """What is declared of the clocks of a boot."""
-    yield _WALL.of_another(clocks.realtime)
-    if clocks.monotonic is not None:
-        named = clocks.monotonic.clock != _MONOTONIC
-        yield _STEADY.of_another(clocks.monotonic, _name(boot) if named else None)
+def _domain_of(boot: Boot, monotonic: ClockId | None) -> ClockDomain | None:
+    """What is declared of MONOTONIC of a boot."""
+    if monotonic is None:
+        return None
+    return _STEADY.of_another(monotonic, None if monotonic.clock == _MONOTONIC else _name(boot))
 
 
 def _add(graph: ClockGraph, clocks: BootClocks, read: Values) -> Values:
     """Add a snapshot of each entry; return the entries.
 
-    read: as `_by_monotonic` returns it.
+    read: as `_by_boot` returns it.
     """
     assert clocks.monotonic is not None
     if read.size:
@@ -194,8 +199,18 @@ def _add(graph: ClockGraph, clocks: BootClocks, read: Values) -> Values:
     return entries
 
 
-def _by_monotonic(read: Values) -> Values:
-    """Monotonic and realtime in us, and the index, by MONOTONIC: `journalctl -r` has another."""
-    if (read[0, 1:] < read[0, :-1]).any():
-        read = read[:, np.lexsort((read[1], read[0]))]
-    return read
+def _by_boot(read: Values, n: int) -> list[Values]:
+    """Monotonic and realtime in us and the index, of each of n boots.
+
+    By MONOTONIC: `journalctl -r` has another order.
+
+    read: the same, and the number of the boot, of every entry that has both times.
+    """
+    read = read[:, np.argsort(read[3], kind="stable")]
+    ends = np.cumsum(np.bincount(read[3], minlength=n)).tolist()
+    found = [read[:3, first:end] for first, end in pairwise([0, *ends])]
+    falls = (read[0, 1:] < read[0, :-1]) & (read[3, 1:] == read[3, :-1])
+    for boot in set(read[3, 1:][falls].tolist()):
+        one = found[boot]
+        found[boot] = one[:, np.lexsort((one[1], one[0]))]
+    return found

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tracetime._kernels.journal import write_args
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import arrow_of
-from tracetime.formats.journal.clocks import JournalClocks, by_boot, described, read_clocks
+from tracetime.formats.journal.clocks import JournalClocks, boots_of, described, read_clocks
 from tracetime.formats.journal.entries import Entries, entries
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.text_columns import joined_texts, texts_at
@@ -98,23 +98,22 @@ class JournalTrace(RecordTrace):
     def _times(self, batch: Entries, journal: JournalClocks) -> Columns:
         """MONOTONIC of each entry where it has one, else REALTIME; ns."""
         n = len(batch.columns["start"])
-        columns: Columns = {
+        numbers = {boot: k for k, boot in enumerate(journal.boots)}
+        clocks = [
+            (one.realtime.machine, one.realtime.clock, (one.monotonic or one.realtime).clock)
+            for one in journal.boots.values()
+        ]
+        of_boots = np.array(clocks, np.uint32).reshape(-1, 3)
+        machine, wall, steady = of_boots[boots_of(batch.columns, numbers)].T
+        monotonic_us, realtime_us = batch.columns["monotonic_us"], batch.columns["realtime_us"]
+        is_timed = (monotonic_us >= 0) & (steady != wall)
+        return {
             "packet": np.arange(batch.first, batch.first + n, dtype=np.uint64),
             "offset": (batch.columns["start"] + batch.offset).astype(np.uint64),
-            "clock": np.empty(n, np.uint32),
-            "timestamp": batch.columns["realtime_us"] * 1000,
-            "machine": np.empty(n, np.uint32),
+            "clock": np.where(is_timed, steady, wall),
+            "timestamp": np.where(is_timed, monotonic_us, realtime_us) * 1000,
+            "machine": machine.copy(),
         }
-        monotonic_us = batch.columns["monotonic_us"]
-        for boot, rows in by_boot(batch.columns):
-            clocks = journal.boots[boot]
-            columns["machine"][rows] = clocks.realtime.machine
-            columns["clock"][rows] = clocks.realtime.clock
-            if clocks.monotonic is not None:
-                timed = rows[monotonic_us[rows] >= 0]
-                columns["clock"][timed] = clocks.monotonic.clock
-                columns["timestamp"][timed] = monotonic_us[timed] * 1000
-        return columns
 
 
 def _names(batch: Entries) -> dict[str, pa.Array]:

@@ -92,8 +92,10 @@ class Ticks:
         Messages may be sent at even times, which are on a lattice whatever the clock. Who receives
         them reads no lattice but that of its clock, unless the sender reads one, too.
         """
-        unit_ns = self._graph.unit_ns(clock)
         own, others, is_later = self._graph.orders.some_readings(clock)
+        if len(own) < LEAST_READINGS:
+            return None
+        unit_ns = self._graph.unit_ns(clock)
         readings = ascending(own) * unit_ns
         for lattice in find_lattices(readings, unit_ns):
             if lattice.period < max(LEAST_TICK_NS, 2 * unit_ns):

@@ -15,7 +15,7 @@ def count_between(
             second, and so on; list by list.
     """
     cdef int64_t n_lists = starts.shape[0] - 1
-    cdef int64_t i, k, low, high, middle
+    cdef int64_t i, k
     if n_lists < 0 or which.shape[0] != values.shape[0]:
         raise ValueError("each value is of one list")
     for i in range(n_lists):
@@ -29,15 +29,47 @@ def count_between(
     with nogil:
         for i in range(which.shape[0]):
             k = which[i]
-            low, high = starts[k], starts[k + 1]
-            while low < high:
-                middle = (low + high) >> 1
-                if marks[middle] < values[i]:
-                    low = middle + 1
-                else:
-                    high = middle
-            high = low < starts[k + 1] and marks[low] == values[i]
-            counts[2 * low + k + high] += 1
+            counts[2 * starts[k] + k + _bin(marks, starts[k], starts[k + 1], values[i])] += 1
+
+
+def sum_within(const int64_t[::1] marks, const int64_t[::1] counts, const int64_t[:, ::1] spans):
+    """Return how many values of a list are within any of some spans, their ends included.
+
+    Args:
+        marks: ascending and each once.
+        counts: as `count_between` makes them, of this list.
+        spans: (n, 2), the least and the greatest value of each; those that hold none are left out.
+    """
+    cdef int64_t i, low, high, covered = 0, total = 0
+    if counts.shape[0] != 2 * marks.shape[0] + 1 or spans.shape[1] != 2:
+        raise ValueError("a list has its counts, and a span two ends")
+    # How many spans begin at a bin, less those that end before it.
+    cdef int64_t[::1] changes = np.zeros(counts.shape[0] + 1, dtype=np.int64)
+    with nogil:
+        for i in range(spans.shape[0]):
+            low, high = spans[i, 0], spans[i, 1]
+            if low <= high:
+                changes[_bin(marks, 0, marks.shape[0], low)] += 1
+                changes[_bin(marks, 0, marks.shape[0], high) + 1] -= 1
+        for i in range(counts.shape[0]):
+            covered += changes[i]
+            if covered:
+                total += counts[i]
+    return total
+
+
+cdef inline int64_t _bin(
+    const int64_t[::1] marks, int64_t start, int64_t end, int64_t value
+) noexcept nogil:
+    """0 below the first mark from `start` on, 1 at it, 2 between it and the second, and so on."""
+    cdef int64_t low = start, high = end, middle
+    while low < high:
+        middle = (low + high) >> 1
+        if marks[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return 2 * (low - start) + (low < end and marks[low] == value)
 
 
 # Counts of values below others, for every value at once, by merging sorted columns.
