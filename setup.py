@@ -20,6 +20,7 @@ HOT = {
     "graph",
     "perfetto.clocks",
     "perfetto.importer",
+    "perfetto.names",
     "tube",
 }
 
