@@ -17,6 +17,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import ConversionError
 from tracetime.merging.joined import JoinedTraces
 from tracetime.merging.placing import target_of
+from tracetime.trace.events_table import record_batch, schema_of
 
 Event = tuple[str, str, int]
 """Kind, payload and time on the clock of the merged trace."""
@@ -99,7 +100,7 @@ def wanted_of(joined: JoinedTraces, number: int) -> list[Event]:
     incremental = {info.clock for info in trace.clocks.clocks() if info.incremental}
     made = []
     for columns in trace.placed_columns("floor"):
-        table = tt.trace.record_batch(columns, trace.vocabulary, tt.trace.schema_of("floor"))
+        table = record_batch(columns, trace.vocabulary, schema_of("floor"))
         for row, source_ns in zip(table.to_pylist(), columns["source_ns"], strict=True):
             if row["payload"] in LEFT_OUT:
                 continue
