@@ -16,6 +16,8 @@ import tracetime as tt
 from tracetime.merging import alignment, boots, collectives, message_ties
 from tracetime.merging.joined import JoinedTraces
 
+pytest_plugins = ["cli"]
+
 MS, S = 10**6, 10**9
 
 

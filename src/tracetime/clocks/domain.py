@@ -188,8 +188,8 @@ class ClockDomain:
     def of_another(self, clock: ClockId, name: str | None = None) -> ClockDomain:
         """The same of another clock, of another machine's oscillator: checked already."""
         made = object.__new__(ClockDomain)
-        for field in _FIELDS:
-            object.__setattr__(made, field, getattr(self, field))
+        for slot in _SLOTS:
+            slot.__set__(made, slot.__get__(self))
         object.__setattr__(made, "id", clock)
         object.__setattr__(made, "name", name)
         if self.oscillator is not None:
@@ -215,7 +215,7 @@ def _usual(number: int) -> ClockDomain:
     return ClockDomain(clock, ns_per_tick=ClockDomain.rate_of_kind(clock))
 
 
-_FIELDS: Final = tuple(field.name for field in fields(ClockDomain))
+_SLOTS: Final = [vars(ClockDomain)[field.name] for field in fields(ClockDomain)]
 
 
 def domain_facts(domain: ClockDomain, clock: object) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import total_ordering
 from typing import ClassVar, Final, Protocol, SupportsIndex, TypeAlias, TypeVar
 
-from tracetime._kernels.common.hashed import Hashed
+from tracetime._kernels.common.hashed import Hashed, fnv_1a
 from tracetime.errors import UsageError
 from tracetime.text import did_you_mean
 
@@ -72,10 +72,7 @@ def clock_id(name: str) -> int:
         data = name.encode()
     except UnicodeEncodeError:
         raise UsageError(f"clock name {name!r} cannot be written in UTF-8") from None
-    value = 0x811C9DC5
-    for byte in data:
-        value = ((value ^ byte) * 0x01000193) & UINT32_MAX
-    return value | FIRST_HASHED_CLOCK
+    return fnv_1a(data) | FIRST_HASHED_CLOCK
 
 
 @total_ordering

@@ -204,8 +204,11 @@ class ErrorBars:
     def _has_way(self, clock: ClockId) -> bool:
         if clock == self._trace_clock:
             return True
+        tubes = self._graph._parts.tubes
+        if not tubes.are_linked(clock, self._trace_clock):
+            return False
         try:
-            self._graph._parts.tubes.path(clock, self._trace_clock)
+            tubes.path(clock, self._trace_clock)
         except ConversionError as error:
             return REASONS.index(error.reason) not in _UNTIED
         return True

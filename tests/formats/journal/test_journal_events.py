@@ -11,6 +11,7 @@ import tracetime.formats.journal.entries as batches
 from tracetime import (
     ClockDomain,
     ClockId,
+    ConversionError,
     TraceError,
     UsageError,
     clock_id,
@@ -406,3 +407,19 @@ def test_a_stretch_of_late_entries_is_told(journal):
     with open_trace(journal(late)) as trace:
         (found,) = diagnose(trace)
     assert (found.code, found.packets) == ("clock-stepped", (50, 100))
+
+
+def test_each_machine_that_nothing_ties_is_said_once(journal, monkeypatch):
+    made, init = [], ConversionError.__init__
+
+    def counted(self, message, reason):
+        made.append(reason)
+        init(self, message, reason)
+
+    monkeypatch.setattr(ConversionError, "__init__", counted)
+    machines = [f"c0ffee{k:026x}" for k in range(20)]
+    path = journal([logged(k * S, "line", machine=one) for k, one in enumerate(machines)])
+    with open_trace(path) as trace:
+        status = trace.read_all("tube")["status"].to_pylist()
+    assert status == ["resolved"] + ["no_path"] * 19
+    assert made == ["no_path"] * 19

@@ -137,8 +137,8 @@ def _clocks_of(boots: list[Boot]) -> dict[Boot, BootClocks]:
     for boot in boots:
         machine = machines[boot[:2]]
         number = _MONOTONIC if known[boot[:2]] == 1 else clock_id(_name(boot))
-        monotonic = None if boot[2:] == _NO_ID else ClockId(number, machine=machine)
-        clocks[boot] = BootClocks(ClockId(_REALTIME, machine=machine), monotonic)
+        monotonic = None if boot[2:] == _NO_ID else ClockId.of_trace(number, 0, machine, 0)
+        clocks[boot] = BootClocks(ClockId.of_trace(_REALTIME, 0, machine, 0), monotonic)
         if monotonic in taken:
             raise TraceError(
                 f"boot {_name(boot)} has the clock number of another one: export the journal of "
@@ -171,9 +171,10 @@ def described(clocks: JournalClocks) -> dict[str, object]:
     }
 
 
-def _hex(halves: tuple[int, ...]) -> str | None:
+def _hex(halves: tuple[int, int]) -> str | None:
     """An id of 128 bits as systemd writes it; None for none."""
-    return None if halves == _NO_ID else "".join(f"{half % 2**64:016x}" for half in halves)
+    high, low = halves
+    return None if halves == _NO_ID else f"{high % 2**64:016x}{low % 2**64:016x}"
 
 
 def _domain_of(boot: Boot, monotonic: ClockId | None) -> ClockDomain | None:
