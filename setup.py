@@ -18,6 +18,7 @@ HOT = {
     "common.json",
     "evidence",
     "graph",
+    "merging",
     "perfetto.clocks",
     "perfetto.importer",
     "perfetto.names",

@@ -30,6 +30,7 @@ BELOW = {
     "pcapng": {"common"},
     "capture": set(),
     "hosts": set(),
+    "merging": set(),
 }
 """The rooms that the modules of a room may use beside their own."""
 

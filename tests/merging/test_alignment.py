@@ -11,6 +11,7 @@ from seeds import seeds
 
 import tracetime as tt
 from tools.make_ranks import make_ranks
+from tracetime._kernels.merging import spreads
 from tracetime.merging import alignment
 from tracetime.merging.alignment import LEAST, Meetings, align
 from tracetime.merging.joined import JoinedTraces
@@ -94,39 +95,73 @@ def test_steps_that_repeat_to_the_microsecond_are_not_aligned():
     st.lists(st.tuples(st.integers(1, 60), st.integers(0, 2)), min_size=LEAST, max_size=40),
     st.integers(0, 3),
     st.lists(st.integers(-3, 3), min_size=40, max_size=40),
-    st.integers(10, 1_000),
 )
-def test_many_shifts_at_once_fit_as_each_alone(steps, shift, noise, seen):
-    """Also in some blocks at a time, unless an overlap is looked at in part."""
+def test_many_shifts_at_once_fit_as_each_alone(steps, shift, noise):
+    """Unless an overlap is looked at in part."""
     gaps, kinds = np.array(steps).T
     one = Meetings(np.cumsum(gaps * MS), kinds)
     moved = one.part(shift, len(kinds)).ends + np.array(noise)[: len(kinds) - shift] * US
     other = Meetings(moved, kinds[shift:])
     shifts = np.arange(LEAST - len(kinds), len(moved) - LEAST + 1)
     fits = [alignment._fit(one, other, k) for k in shifts.tolist()]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alignment, "_AT_ONCE", seen)
-        found = [*alignment._spreads(one, other, shifts)]
-    expected = [np.inf if fit is None else fit.spread for fit in fits]
-    assert np.concatenate([[], *found]).tolist() == expected
+    columns = (one.ends, one.kinds, other.ends, other.kinds)
+    found = spreads(*columns, shifts, (256, 32), (LEAST, 1e-3))
+    assert found.tolist() == [np.inf if fit is None else fit.spread for fit in fits]
+
+
+@given(st.integers(0, 2**32), st.integers(12, 90), st.integers(12, 90), st.integers(1, 3))
+def test_of_a_long_overlap_some_blocks_are_seen(seed, n, m, n_kinds):
+    """Each shift fits as one file of these blocks fits another, event by event."""
+    random = np.random.default_rng(seed)
+    one, other = (
+        Meetings(np.cumsum(random.integers(S, 2 * S, k)), random.integers(0, n_kinds, k))
+        for k in (n, m)
+    )
+    shifts = np.arange(LEAST - n, m - LEAST + 1)
+    columns = (one.ends, one.kinds, other.ends, other.kinds)
+    found = spreads(*columns, shifts, (24, 6), (LEAST, 1e-3))
+    for shift, spread in zip(shifts.tolist(), found.tolist(), strict=True):
+        first = max(0, -shift)
+        length = min(n, m - shift) - first
+        k = np.arange(min(length, 24))
+        at = first + k + k // 6 * (max(length - 24, 0) // 3)
+        parts = (
+            Meetings(ends[rows], kinds[rows])
+            for (ends, kinds), rows in (
+                ((one.ends, one.kinds), at),
+                ((other.ends, other.kinds), at + shift),
+            )
+        )
+        fit = alignment._fit(*parts, 0)
+        assert spread == (np.inf if fit is None else fit.spread)
+
+
+def test_columns_that_do_not_fit_together_are_refused():
+    two, three = np.zeros(2, np.int64), np.zeros(3, np.int64)
+    with pytest.raises(ValueError, match="an end and a kind"):
+        spreads(two, three, two, two, two, (256, 32), (LEAST, 1e-3))
+    for sample, least in (((1, 1), LEAST), ((256, 0), LEAST), ((256, 32), 3)):
+        with pytest.raises(ValueError, match="at least"):
+            spreads(two, two, two, two, two, sample, (least, 1e-3))
 
 
 @pytest.mark.parametrize("seed", seeds(5))
 def test_files_of_many_collectives_are_aligned_by_a_whole_look_at_a_few_shifts(seed, monkeypatch):
     random, ends, kinds = job(seed, n=3_000)
-    looks, fit = [], alignment._fit
+    looks = []
 
-    def counted(one, other, *more):
-        looks.extend([] if one is other else more)
-        return fit(one, other, *more)
+    def counted(*columns):
+        *_, shifts, (most_seen, _), _ = columns
+        looks.append((most_seen, len(shifts)))
+        return spreads(*columns)
 
-    monkeypatch.setattr(alignment, "_fit", counted)
+    monkeypatch.setattr(alignment, "spreads", counted)
     ours, theirs = np.arange(2_500), np.arange(400, 3_000)
     here, there = pairs(
         seen(random, ends, kinds, ours), seen(random, ends, kinds, theirs, -S), ours, theirs
     )
     assert here.tolist() == there.tolist() == np.arange(400, 2_500).tolist()
-    assert len(looks) <= 64
+    assert all(n_shifts <= 64 for most_seen, n_shifts in looks if most_seen > 256)
 
 
 @pytest.mark.parametrize("seed", seeds(5))

@@ -8,13 +8,14 @@ alignment that is not clearly better than every other is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from tracetime._kernels.merging import spreads
 
 LEAST: Final = 12
 """So many collectives must agree at least."""
@@ -43,9 +44,6 @@ _SEEN: Final = 256
 
 _BLOCK: Final = 32
 """So many of these follow each other."""
-
-_AT_ONCE: Final = 1 << 16
-"""So many collectives are compared at once, with those of one shift or of many."""
 
 _LOOKED_AT: Final = 64
 """So many shifts get that whole look."""
@@ -116,20 +114,19 @@ def _by_shift(one: Meetings, other: Meetings) -> Alignment:
     if min(n, m) < LEAST or n + m > MOST:
         return _NOTHING
     shifts = np.arange(LEAST - n, m - LEAST + 1)
-    scores = np.concatenate([*_spreads(one, other, shifts)])
+    columns = (one.ends, one.kinds, other.ends, other.kinds)
+    limits = (LEAST, _MOST_DRIFT)
+    scores = spreads(*columns, shifts, (_SEEN, _BLOCK), limits)
     shifts = shifts[np.argsort(scores, kind="stable")[: np.isfinite(scores).sum()]]
-    fits = [
-        (fit.spread, shift, fit)
-        for shift in shifts[: _LOOKED_AT if min(n, m) > _SEEN else 2].tolist()
-        if (fit := _fit(one, other, shift)) is not None
-    ]
-    fits.sort(key=lambda one: one[:2])
+    shifts = shifts[: _LOOKED_AT if min(n, m) > _SEEN else 2]
+    scores = spreads(*columns, shifts, (n + m, 1), limits)
+    order = np.lexsort([shifts, scores])
     # Without a rival nothing tells by how much a wrong alignment would be off.
-    rival = min([one.off_itself, other.off_itself, *(spread for spread, *_ in fits[1:2])])
-    if not fits or np.isinf(rival):
+    rival = min([one.off_itself, other.off_itself, *scores[order[1:2]].tolist()])
+    fit = _fit(one, other, shift := int(shifts[order[0]])) if len(order) else None
+    if fit is None or np.isinf(rival):
         return _NOTHING
-    best, shift, fit = fits[0]
-    best = max(best, _FINEST_NS)
+    best = max(fit.spread, _FINEST_NS)
     if rival < _CLEARLY * best:
         return _NOTHING
     kept = fit.matches[_on_the_line(fit.rest, _CLEARLY * best)]
@@ -166,56 +163,6 @@ def _fit(one: Meetings, other: Meetings, shift: int, least: int = LEAST) -> _Fit
     rest = y - slope * x
     # One clock may be set while it runs: changes between neighbours, not distances to the line.
     return _Fit(float(np.median(np.abs(np.diff(rest)))), same + first, rest)
-
-
-def _spreads(one: Meetings, other: Meetings, shifts: Values) -> Iterator[Floats]:
-    """Yield the spreads of the fits of shifts, some shifts at a time; infinite where none fits.
-
-    Of an overlap of more than `_SEEN` collectives they are those of some blocks, evenly over it.
-    """
-    width = min(len(one.ends), len(other.ends), _SEEN)
-    for start in range(0, len(shifts), max(1, _AT_ONCE // width)):
-        shift = shifts[start : start + max(1, _AT_ONCE // width), None]
-        first = np.maximum(0, -shift)
-        length = np.minimum(len(one.ends), len(other.ends) - shift) - first
-        column = np.arange(width)
-        gaps = column // _BLOCK * ((length - _SEEN) // (_SEEN // _BLOCK - 1))
-        here = first + column + np.where(length > _SEEN, gaps, 0)
-        seen = np.minimum(length, _SEEN)
-        # What is not seen is compared with itself, and left out.
-        here = np.where(column < seen, here, first)
-        same = (column < seen) & (one.kinds[here] == other.kinds[here + shift])
-        enough = same.sum(axis=1) >= np.maximum(LEAST, seen[:, 0] / 4)
-        spreads = np.full(len(shift), np.inf)
-        if enough.any():
-            here, shift, same = here[enough], shift[enough], same[enough]
-            spreads[enough] = _spread(one.ends[here], other.ends[here + shift], same)
-        yield spreads
-
-
-def _spread(here: Values, there: Values, same: npt.NDArray[np.bool_]) -> Floats:
-    """The spread of `_fit` in each row, of the collectives that are the same."""
-    count = same.sum(axis=1, keepdims=True)
-    # Those that are the same come first.
-    order = np.argsort(~same, axis=1, kind="stable")
-    ends, its = (np.take_along_axis(side, order, 1) for side in (here, there))
-    x, y = ((one - one[:, :1]).astype(np.float64) for one in (ends, its - ends))
-    column = np.arange(same.shape[1])
-    far = np.maximum(count // 16, LEAST // 4)
-    ahead = np.minimum(column + far, same.shape[1] - 1)
-    dx, dy = (np.take_along_axis(values, ahead, 1) - values for values in (x, y))
-    slope = _medians(dy / np.maximum(dx, 1.0), count - far)
-    rest = y - slope * x
-    spreads = _medians(np.abs(np.diff(rest, axis=1)), count - 1)
-    return np.where(np.abs(slope) > _MOST_DRIFT, np.inf, spreads)[:, 0]
-
-
-def _medians(values: Floats, count: Values) -> Floats:
-    """The median of the first so many of each row, as a column."""
-    ordered = np.sort(np.where(np.arange(values.shape[1]) < count, values, np.inf), axis=1)
-    middles = np.concatenate([(count - 1) // 2, count // 2], axis=1)
-    medians: Floats = np.take_along_axis(ordered, middles, 1).mean(axis=1, keepdims=True)
-    return medians
 
 
 def _slope(x: Floats, y: Floats) -> float:

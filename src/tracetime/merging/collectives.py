@@ -108,7 +108,7 @@ class _Collectives:
 
     def is_between(self, shared: _Collectives, matched: Values) -> bool:
         """Whether all of them lie between the first and the last of those that were matched."""
-        return len(shared.kinds) == len(self.kinds) == matched[-1] - matched[0] + 1
+        return len(shared.kinds) == len(self.kinds) == int(matched[-1] - matched[0]) + 1
 
 
 class Together(NamedTuple):
