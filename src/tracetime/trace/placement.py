@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 
 from tracetime.clocks.ids import ClockId
-from tracetime.columns.arrays import known_of
 from tracetime.errors import AS_IS, OVERFLOW, RESOLVED
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.rate import saturated_ns
