@@ -27,7 +27,7 @@ KERNELS := $(wildcard $(addprefix src/tracetime/_kernels/,*.pyx *.pxd */*.pyx */
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help install demo test test-deep lint docs bench accuracy soundness coverage mutants fuzz asan wheel clean
+.PHONY: help install demo test test-all test-deep lint docs bench accuracy soundness coverage mutants fuzz asan wheel clean
 
 help: ## this list
 	@echo 'make TARGET [PYTHON=$(PYTHON)] [PYTEST_ARGS=] [BENCH_ARGS=] [FUZZ_SECONDS=$(FUZZ_SECONDS)]'
@@ -55,7 +55,11 @@ demo: $(VENV)/.installed-report ## convert the demo trace; record the clocks of 
 # $(call show,COMMAND): print it as one would type it, and run it.
 show = @printf '\n$$ %s\n' '$(1)'; PATH="$(CURDIR)/$(BIN):$$PATH" $(1)
 
-test: $(VENV)/.installed-test $(VENV)/.installed-docs ## run every test (PYTEST_ARGS goes to pytest)
+test: $(VENV)/.installed-test ## run the tests, but for long ones (PYTEST_ARGS goes to pytest)
+	@tools/system-packages
+	@$(BIN)/python -m pytest $(WORKERS) -m 'not sweep and not outside' $(PYTEST_ARGS)
+
+test-all: $(VENV)/.installed-test $(VENV)/.installed-docs ## run every test
 	@tools/system-packages
 	@$(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
 

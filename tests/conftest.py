@@ -48,6 +48,24 @@ for _number, _handler in (
 _MAY_LACK = ("test data", "no privilege", "needs Python 3.12")
 
 
+_OUTSIDE = {"chrome", "spark", "cluster", "endpoint"}
+"""The fixtures that start what others have made: Chromium, Spark, Ray, a server of S3."""
+_LARGE = 1 << 20
+"""Bytes of a file that is gone through in `make test-all` only: there are smaller ones of its kind."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if _OUTSIDE.intersection(item.fixturenames):
+            item.add_marker("outside")
+        given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if any(
+            isinstance(one, Path) and one.is_file() and one.stat().st_size > _LARGE for one in given
+        ):
+            item.add_marker("sweep")
+
+
 def pytest_collection_finish():
     """No later collection of garbage walks over the tests and modules, which all stay."""
     gc.collect()

@@ -46,6 +46,7 @@ def put(value: Any, at: tuple[Any, ...], other: Any) -> Any:
     return made
 
 
+@pytest.mark.sweep
 def test_no_fact_of_another_type_or_out_of_range_does_harm(example):
     facts = facts_of(example)
     for at in places(facts)[1:]:
