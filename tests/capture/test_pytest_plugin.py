@@ -48,7 +48,7 @@ def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-p", "tracetime.pytest_plugin", "-q"),
-            *("-p", "no:cacheprovider", "test_them.py", *options),
+            *("-p", "no:cacheprovider", f"--rootdir={folder}", "test_them.py", *options),
         ],
         cwd=folder,
         env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
