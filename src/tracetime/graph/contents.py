@@ -150,8 +150,8 @@ class Contents:
             read = self._state.measured.reads(clock, snapshots)
             yield Readings(clock, snapshots, values_ns, read.centre, read.half)
 
-    def readings_of(self, clock: ClockId) -> Values:
-        """Every reading of one clock, ns."""
+    def readings_of(self, clock: ClockId) -> tuple[Values, Values]:
+        """(snapshots, ns) of every reading of one clock."""
         return kernel.readings_of(self._engine, self._state.key(clock))
 
     def every_reading(self) -> tuple[Values, Values]:

@@ -109,7 +109,7 @@ class GraphParts:
         )
         data = GraphData(
             shared=contents.shared,
-            readings=contents.readings_of,
+            readings=lambda clock: contents.readings_of(clock)[1],
             unit_ns=contents.unit_ns,
             domain=state.domain,
             neighbours=neighbours,

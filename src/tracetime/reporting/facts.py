@@ -114,7 +114,8 @@ def gather(trace: Trace, tolerance_ns: int) -> Facts:
     least = None
     if info is not None and info.first_ns is not None and info.last_ns is not None:
         least = info.first_ns, info.last_ns
-    places.add_snapshots(graph.readings(), survey.snapshot_packets, survey.trace_clock)
+    snapshots, times_ns = graph._parts.contents.readings_of(survey.trace_clock)
+    places.add_snapshots(survey.snapshot_packets[snapshots], times_ns)
     histogram = timeline.histogram(trace.machines, MOST_BINS, least, MOST_ROWS)
     if len(histogram.edges):
         start, end = int(histogram.edges[0]), int(histogram.edges[-1])

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.clocks.ids import ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.errors import PLACED
-from tracetime.graph.info import Readings
 from tracetime.trace.events_table import Columns
 
 Values = npt.NDArray[np.int64]
@@ -34,13 +31,9 @@ class FilePlaces:
         rows = rows[:: -(-len(rows) // _PER_BATCH) or 1]
         self._note(columns["packet"][rows].astype(np.int64), columns["trace_time"][rows])
 
-    def add_snapshots(
-        self, readings: Iterable[Readings], packets: npt.NDArray[np.uint64], trace_clock: ClockId
-    ) -> None:
-        """Note the snapshots of the trace clock; `packets` are those of all snapshots."""
-        for clock, snapshots, values_ns, _, _ in readings:
-            if clock == trace_clock:
-                self._note(packets[snapshots].astype(np.int64), values_ns)
+    def add_snapshots(self, packets: npt.NDArray[np.uint64], times_ns: Values) -> None:
+        """Note the packets of snapshots that have the trace clock, and what it reads there."""
+        self._note(packets.astype(np.int64), times_ns)
 
     def _note(self, packets: Values, times_ns: Values) -> None:
         self._parts.append((packets, times_ns))

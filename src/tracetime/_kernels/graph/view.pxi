@@ -225,26 +225,26 @@ def every_reading(Engine engine not None):
 
 
 def readings_of(Engine engine not None, tuple key):
-    """The readings of one clock in whole snapshots, int64 ns, list by list of clocks."""
+    """(snapshots, readings_ns) of one clock in whole snapshots: int64, list by list of clocks."""
     cdef int32_t found = engine.find_node(key_of(key))
     cdef Node *node
     cdef Column *column
     cdef int64_t i, j, n = 0
-    cdef int64_t[::1] out
     if found < 0:
-        return np.empty(0, dtype=np.int64)
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     node = &engine.nodes[found]
     for j in range(node.n_memberships):
         n += column_at(engine, node, j).n
-    values = np.empty(n, dtype=np.int64)
-    out = values
+    made = np.empty((2, n), dtype=np.int64)
+    cdef int64_t[:, ::1] out = made
     n = 0
     for j in range(node.n_memberships):
         column = column_at(engine, node, j)
         for i in range(column.n):
-            out[n] = column.values_ns[i]
+            out[0, n] = column.snapshots[i]
+            out[1, n] = column.values_ns[i]
             n += 1
-    return values
+    return made[0], made[1]
 
 
 cdef inline Column *column_at(Engine engine, const Node *node, int64_t membership) noexcept:
