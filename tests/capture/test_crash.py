@@ -114,6 +114,7 @@ def test_killed_at_any_moment_nothing_that_was_flushed_is_lost(nursery, tmp_path
     assert in_flush >= IN_BIG_FLUSHES, f"{in_flush} hit a flush, of which {split_flushes} were cut"
 
 
+@pytest.mark.sweep
 def test_cut_at_every_byte_of_the_last_three_packets(path):
     machine = Machine(usual_clocks())
     with tt.record(path, interval=None, sampler=machine) as rec:

@@ -26,6 +26,7 @@ from tracetime.sources.lock import OneAtATime
 HERE = Path(__file__).parent
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("interval", "lines"), [("none", 15), ("0.002", 6)])
 def test_every_call_may_interrupt_every_call_at_any_line(tmp_path, interval, lines):
     done = subprocess.run(

@@ -198,6 +198,7 @@ def is_allowed(name, place, put):
     return put is KeyError and pattern(place) in ABSENT.get(name, ())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "sql"])
 def test_no_key_may_be_missing_or_added_or_of_another_value(samples, name):
     tried = set()
@@ -208,7 +209,9 @@ def test_no_key_may_be_missing_or_added_or_of_another_value(samples, name):
             if alike in tried or is_allowed(name, place, put):
                 continue
             tried.add(alike)
-            assert fault(name, with_change(value, place, put)), f"{place} may be {put}"
+            # Any fault will do: which one is best takes long to say.
+            changed_so = with_change(value, place, put)
+            assert not validator(name).is_valid(changed_so), f"{place} may be {put}"
     assert len(tried) >= 8
 
 

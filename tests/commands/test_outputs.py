@@ -88,9 +88,18 @@ def test_no_command_writes_over_its_input(tracetime, path, command, name):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("command", WRITERS)
-def test_nor_over_standard_input(spawn, path, command, name):
+def test_nor_over_standard_input(tracetime, monkeypatch, path, command, name):
     out = name(path)
-    with path.open("rb") as stream, spawn(*WRITERS[command]("-", out), stdin=stream) as child:
+    with path.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        code, _, err = tracetime(*WRITERS[command]("-", out))
+    assert code == 2
+    assert "that is what is read" in err
+    assert path.read_bytes() == CLOCK_SYNC
+
+
+def test_nor_over_that_of_a_process(spawn, path):
+    with path.open("rb") as stream, spawn(*WRITERS["convert"]("-", path), stdin=stream) as child:
         assert child.wait() == 2
     assert path.read_bytes() == CLOCK_SYNC
 

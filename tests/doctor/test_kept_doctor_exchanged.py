@@ -14,6 +14,9 @@ from test_kept_doctor import lines
 
 from tracetime import diagnose
 
+# What the doctor says at each of its limits; the other tests say why.
+pytestmark = pytest.mark.sweep
+
 CODES = ("clocks-exchanged", "boottime-below-monotonic")
 
 

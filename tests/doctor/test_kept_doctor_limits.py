@@ -13,6 +13,9 @@ from test_kept_doctor import reported as told_by
 
 from tracetime.formats.perfetto.schema import PAYLOAD_NAMES
 
+# What the doctor says at each of its limits; the other tests say why.
+pytestmark = pytest.mark.sweep
+
 # The tolerance, twice it; what is near, and what is not; apart; a pause that no recorder makes.
 SIZES = [1_000_000, 2_000_000, 1_000_000_000, 60_000_000_000, 600_000_000_000]
 CLOCKS = {"MONOTONIC": MONOTONIC, "REALTIME": REALTIME, "NIC": NIC, "64": 64, "BOOTTIME": BOOTTIME}

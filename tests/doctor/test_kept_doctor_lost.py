@@ -22,6 +22,9 @@ from test_kept_doctor import lines
 
 from tracetime import diagnose
 
+# What the doctor says at each of its limits; the other tests say why.
+pytestmark = pytest.mark.sweep
+
 AUX = 0xB103_0405
 HOST, CLIENT, THIRD = None, 555, 8
 

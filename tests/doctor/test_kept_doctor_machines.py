@@ -25,6 +25,9 @@ from test_kept_doctor import lines, reported
 
 from tracetime import diagnose
 
+# What the doctor says at each of its limits; the other tests say why.
+pytestmark = pytest.mark.sweep
+
 
 @pytest.mark.parametrize("there_ns", [200 * US, MS, 2 * MS, 30 * MS])
 def test_machines_that_exchange_messages(there_ns):

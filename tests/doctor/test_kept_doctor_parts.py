@@ -16,6 +16,9 @@ from tracetime.analysis import recording_starts
 from tracetime.analysis.snapshots import Written
 from tracetime.doctor.recordings import _one_recording
 
+# What the doctor says at each of its limits; the other tests say why.
+pytestmark = pytest.mark.sweep
+
 S = 1_000_000_000
 MS = 1_000_000
 OTHERS = [7, 64, 200, 201]

@@ -29,6 +29,9 @@ from test_kept_doctor import lines
 
 from tracetime import ClockDomain, diagnose
 
+# What the doctor says at each of its limits; the other tests say why.
+pytestmark = pytest.mark.sweep
+
 REALTIME_COARSE = 2
 AUX = 0xB103_0405
 

@@ -25,6 +25,9 @@ from test_kept_doctor import lines
 
 from tracetime import ClockDomain, diagnose
 
+# What the doctor says at each of its limits; the other tests say why.
+pytestmark = pytest.mark.sweep
+
 AUX, DEV = 0xB103_0405, 0xB203_0405
 STARTS = {BOOTTIME: START, MONOTONIC: START - 9 * S, REALTIME: 17 * 10**8 * S}
 
