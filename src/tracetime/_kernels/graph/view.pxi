@@ -95,18 +95,16 @@ def clocks(Engine engine not None):
 
 
 def series(Engine engine not None, bint mixed=False):
-    """(numbers, snapshots) of each ordered list of clocks that a whole snapshot has.
+    """Yield (numbers, snapshots) of each ordered list of clocks that a whole snapshot has.
 
     mixed: only the lists with clocks of several machines.
     """
     cdef int64_t i, j
     cdef Series *s
-    found = []
     for i in range(engine.n_series):
         s = &engine.series[i]
         if not mixed or is_mixed(engine, s):
-            found.append(([s.nodes[j] for j in range(s.n)], s.count))
-    return found
+            yield [s.nodes[j] for j in range(s.n)], s.count
 
 
 cdef bint is_mixed(Engine engine, const Series *s) noexcept:

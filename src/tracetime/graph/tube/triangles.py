@@ -26,10 +26,10 @@ class Triangles:
     """
 
     def __init__(self, series: list[tuple[ClockId, ...]]) -> None:
-        series_of: dict[ClockId, set[int]] = {}
+        series_of: dict[ClockId, list[int]] = {}
         for number, clocks in enumerate(series):
             for clock in clocks if len(clocks) > 1 else ():
-                series_of.setdefault(clock, set()).add(number)
+                series_of.setdefault(clock, []).append(number)
         kinds: dict[frozenset[int], int] = {}
         self._kind: dict[ClockId, int] = {}
         self._members: list[list[ClockId]] = []
