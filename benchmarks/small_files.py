@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from fuzz import costly
+from fuzz.mutate import field
 
 _US: Final = 1_700_000_000 * 10**6
 
@@ -217,6 +218,38 @@ def noisy_table(n: int) -> bytes:
     return "\n".join(rows).encode()
 
 
+def tracks(n: int) -> Iterable[bytes]:
+    """Tracks of one process, with an instant on each."""
+    for k in range(n):
+        yield from _described(k, field(2, b"t%d" % k))
+
+
+def processes(n: int) -> Iterable[bytes]:
+    """Processes, each with an instant on its track."""
+    for k in range(n):
+        yield from _described(k, field(3, field(1, k + 1) + field(6, b"p%d" % k)))
+
+
+def threads(n: int) -> Iterable[bytes]:
+    """Threads, each of a process of its own, with an instant on its track."""
+    for k in range(n):
+        yield from _described(k, field(4, field(1, k + 1) + field(2, k + 1) + field(5, b"t%d" % k)))
+
+
+def _described(k: int, owner: bytes) -> Iterable[bytes]:
+    uuid, at = 1000 + k, field(8, costly.START + k) + field(10, 1)
+    yield costly.packet(at, field(60, field(1, uuid) + owner))
+    yield costly.packet(at, field(11, field(9, 3) + field(11, uuid) + field(23, b"e")))
+
+
+def cpus(n: int) -> Iterable[bytes]:
+    """Bundles of ftrace, in turn of 1,000 CPUs, with a switch between two threads each."""
+    for k in range(n):
+        switch = field(1, b"a") + field(2, k + 1) + field(5, b"b") + field(6, k + 2)
+        event = field(1, costly.START + k) + field(2, k + 1) + field(4, switch)
+        yield costly.packet(field(1, field(1, k % 1000) + field(2, event)))
+
+
 FAMILIES: Final[dict[str, Family]] = {
     "interfaces of a capture": Family(65_000, interfaces, "pcapng"),
     "sections of a capture": Family(65_000, sections, "pcapng"),
@@ -243,4 +276,8 @@ FAMILIES: Final[dict[str, Family]] = {
     "jumps forward and back": Family(100_000, _joined(costly.jumps)),
     "resets": Family(100_000, _joined(costly.resets)),
     "clocks with MONOTONIC that step": Family(30_000, _joined(costly.with_monotonic)),
+    "tracks": Family(200_000, _joined(tracks)),
+    "processes": Family(180_000, _joined(processes)),
+    "threads": Family(170_000, _joined(threads)),
+    "CPUs": Family(280_000, _joined(cpus)),
 }
