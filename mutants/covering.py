@@ -134,7 +134,7 @@ def _run_all(kept: Path) -> None:
         "COVERAGE_RCFILE": str(config),
     }
     coverage = [sys.executable, "-m", "coverage"]
-    tests = ["-m", "pytest", "-q", "-n", "2", "--dist", "loadfile"]
+    tests = ["-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
     tests += ["-p", "mutants.recording", "-p", "no:cacheprovider"]
     with (kept / LOG).open("wb") as log:
         ended = subprocess.run([*coverage, "run", *tests], cwd=tree, env=env, stdout=log)
