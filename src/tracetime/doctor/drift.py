@@ -255,7 +255,8 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
     pairs = [pair for pair in slow if not _counts_otherwise(survey, pair[0])]
     gaps = _Gaps.of(survey.together(*pair) for pair in pairs)
     far = _whole(survey, gaps.snapshots) & (gaps.gap > 0) & (gaps.gain > survey.tolerance_ns)
-    for k in np.unique(np.searchsorted(gaps.first, np.flatnonzero(far), side="right")).tolist():
+    # They ascend: no need of np.unique, which imports masked arrays.
+    for k in dict.fromkeys(np.searchsorted(gaps.first, np.flatnonzero(far), "right").tolist()):
         here, there = pair = pairs[k - 1]
         found = gaps.pair(k - 1)
         # A COARSE clock, or one with a long unit, gains or loses a tick between two readings: that
