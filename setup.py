@@ -24,6 +24,8 @@ HOT = {
     "perfetto.names",
     "tube",
 }
+# What runs once for a file or a snapshot gains nothing by more than -O1.
+COLD = {"_cython", "hosts", "perfetto.packets", "perfetto.parts", "saved_graph"}
 
 # TRACETIME_SANITIZE=1 builds the kernels with AddressSanitizer (see CONTRIBUTING.md).
 SANITIZE = bool(os.environ.get("TRACETIME_SANITIZE"))
@@ -33,7 +35,8 @@ SANITIZED = ["-O1", "-g", "-fsanitize=address", "-fno-omit-frame-pointer"]
 def extension(source: Path) -> Extension:
     """The module of a source."""
     name = ".".join(source.relative_to(KERNELS).with_suffix("").parts)
-    flags = SANITIZED if SANITIZE else ["-O3" if name in HOT else "-O2", "-g0"]
+    level = "-O3" if name in HOT else "-O1" if name in COLD else "-O2"
+    flags = SANITIZED if SANITIZE else [level, "-g0"]
     return Extension(
         f"tracetime._kernels.{name}",
         [str(source)],
