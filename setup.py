@@ -27,7 +27,7 @@ HOT = {
 # What runs once for a file or a snapshot gains nothing by more than -O1.
 COLD = {"_cython", "hosts", "perfetto.packets", "perfetto.parts", "saved_graph"}
 
-# TRACETIME_SANITIZE=1 builds the kernels with AddressSanitizer (see CONTRIBUTING.md).
+# TRACETIME_SANITIZE=1 builds the kernels with AddressSanitizer (see docs/inside/tests.md).
 SANITIZE = bool(os.environ.get("TRACETIME_SANITIZE"))
 SANITIZED = ["-O1", "-g", "-fsanitize=address", "-fno-omit-frame-pointer"]
 

@@ -12,6 +12,8 @@ from platforms import LINUX
 
 import tracetime
 from tools.draw_pictures import PICTURES
+from tools.write_house import PAGE as HOUSE
+from tools.write_house import drawn
 from tracetime.commands import SUBCOMMANDS, cli
 
 PAGES = {page: (ROOT / page).read_text() for page in pages()}
@@ -110,6 +112,52 @@ def test_every_page_is_in_the_site():
     listed = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
     assert {Path("docs", page) for page in listed} == {p for p in PAGES if p.parts[0] == "docs"}
     assert len(listed) == len(set(listed))
+
+
+# For who carries it on
+
+INSIDE = [page for page in PAGES if page.parent == Path("docs/inside")]
+OF_THE_CODE = [Path("CONTRIBUTING.md"), *INSIDE]
+SUFFIXES = (".md", ".pxd", ".pxi", ".py", ".pyi", ".pyx", ".toml", ".txt", ".yml")
+
+
+def paths_named(text):
+    """The paths in the code of a text, but for `NAME` and the like and for what a build makes."""
+    for code in inline_code(text):
+        parts = code.rstrip("/").split("/")
+        is_path = re.fullmatch(r"\w*[\w./-]+", code) and (
+            "/" in code or Path(code).suffix in SUFFIXES
+        )
+        is_made = parts[0] in ("build", "dist", ".venv")
+        is_any = re.search("CODE|MODULE|NAME|ROOM", code)
+        if is_path and not is_made and not is_any:
+            yield code
+
+
+def missing(text):
+    """The paths that are neither below the root nor below src/tracetime."""
+    tops = (ROOT, ROOT / "src" / "tracetime")
+    return [path for path in paths_named(text) if not any((top / path).exists() for top in tops)]
+
+
+@pytest.mark.parametrize("page", OF_THE_CODE, ids=str)
+def test_files_that_pages_on_the_code_name_exist(page):
+    assert list(paths_named(PAGES[page]))
+    assert missing(PAGES[page]) == []
+
+
+def test_a_file_that_went_is_noticed():
+    text = "`trace/trace.py`, `trace/went.py`, `went/`, `went.pxi`, `tests/`, `formats/NAME.py`"
+    assert missing(text) == ["trace/went.py", "went/", "went.pxi"]
+
+
+def test_the_house_is_drawn_from_the_rules_of_imports():
+    assert HOUSE.read_text() == drawn(HOUSE.read_text()), "python tools/write_house.py"
+
+
+def test_pages_on_the_code_stay_short():
+    assert len(PAGES[Path("CONTRIBUTING.md")].splitlines()) <= 200
+    assert all(len(PAGES[page].splitlines()) <= 80 for page in INSIDE)
 
 
 def test_each_of_the_twenty_questions_is_answered_by_one_command():

@@ -1,4 +1,6 @@
-"""The code blocks of README.md and docs/, and how to run them. What the marks mean: CONTRIBUTING.md.
+"""The code blocks of README.md and docs/, and how to run them.
+
+docs/inside/pages.md says what the marks mean.
 
 A block is run as a reader would: in the order of its page, in a directory of the page's own that
 has `demo/` and `docs/schemas/` in it, commands by bash, Python in one namespace.

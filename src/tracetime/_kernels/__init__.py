@@ -1,1 +1,1 @@
-"""Native loops: see the house in CONTRIBUTING.md."""
+"""The loops that must be native, in modules named after the rooms that use them."""

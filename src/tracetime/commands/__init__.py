@@ -1,4 +1,4 @@
-"""The command `tracetime`: its subcommands by name, and how it ends.
+"""The command `tracetime`: a file for each subcommand; their names, and how it ends.
 
 Each subcommand is a module here with a `command`, which is imported when it is used:
 `tracetime --version` imports nothing heavy.

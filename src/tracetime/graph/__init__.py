@@ -1,1 +1,1 @@
-"""The clock graph: snapshots in, conversions out. No file, no device, no thread."""
+"""The clock graph: snapshots in, conversions out; bars by `graph/tube/`. No device, no thread."""

@@ -1,1 +1,1 @@
-"""Live clocks of this machine, all behind one small interface (`source.py`), with a fake."""
+"""Live clocks of this machine behind one small interface (`sources/source.py`), with a fake."""
