@@ -1,4 +1,4 @@
-"""The command `tracetime`: a file for each subcommand; their names, and how it ends.
+"""The command `tracetime`: options, checks, progress and printing, a file for each subcommand.
 
 Each subcommand is a module here with a `command`, which is imported when it is used:
 `tracetime --version` imports nothing heavy.
