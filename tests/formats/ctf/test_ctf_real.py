@@ -37,6 +37,7 @@ def wall_times(trace, table):
 
 
 @WITH_DATA
+@pytest.mark.sweep
 @pytest.mark.parametrize(("name", "events"), [("scp_src", 110_771), ("scp_dest", 85_729)])
 def test_the_machines_of_a_copy_are_read_to_the_last_event(name, events):
     expected = pq.read_table(CTF / f"{name}.parquet")
@@ -48,8 +49,9 @@ def test_the_machines_of_a_copy_are_read_to_the_last_event(name, events):
     assert np.array_equal(wall, expected["timestamp"].to_numpy())
     for column in ("name", "cpu"):
         assert table[column].to_pylist() == expected[column].to_pylist()
-    texts = zip(table["args"].to_pylist(), expected["fields"].to_pylist(), strict=True)
-    for args, fields in list(texts)[::97]:
+    some = list(range(0, events, 97))
+    texts = (table["args"].take(some).to_pylist(), expected["fields"].take(some).to_pylist())
+    for args, fields in zip(*texts, strict=True):
         keys = re.findall(r'[{,]"([^"]+)":', args)
         assert all(f" {key} = " in fields for key in keys), (args, fields)
 
