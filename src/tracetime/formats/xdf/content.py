@@ -50,9 +50,9 @@ class Content:
     def read(self, at: int, n: int) -> bytes:
         """Up to n bytes from byte `at` on; fewer at the end."""
         self._file.check_open()
-        n = min(n, max(0, self.size - at))
         skipped = at - self._ahead_at
         if not 0 <= skipped <= len(self._ahead) - n:
+            n = min(n, max(0, self.size - at))
             if n > _AHEAD:
                 return self._read(at, n)
             self._ahead, self._ahead_at = self._read(at, min(_AHEAD, self.size - at)), at
