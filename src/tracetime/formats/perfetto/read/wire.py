@@ -103,7 +103,7 @@ class Pass:
             TraceError: no trace, cut off, corrupt, or expanding past the limit.
         """
         read = self._from_chunks() if self._file.compressed else self._from_file()
-        window = Window(read, WINDOW)
+        window = Window(read, _usual_size(self._file.size))
         while window.end < BEGINNING and window.refill():
             pass
         check_beginning(window.data[: min(window.end, BEGINNING)])
@@ -207,9 +207,12 @@ class Pass:
                     f"a compressed packet cannot be decompressed: {error}", offset, packet
                 ) from error
 
-        # What a packet of this size usually expands to; the window grows where it is more.
-        size = min(WINDOW, max(4096, 16 * len(payload)))
-        yield from self._windows(Window(reader_of(pieces()), size), offset)
+        yield from self._windows(Window(reader_of(pieces()), _usual_size(len(payload))), offset)
+
+
+def _usual_size(packed: int) -> int:
+    """Bytes of a window for what so many may expand to; it grows where that is more."""
+    return min(WINDOW, max(4096, 16 * packed))
 
 
 def reader_of(pieces: Iterator[bytes]) -> Callable[[memoryview], int]:
