@@ -61,7 +61,10 @@ class Paths:
         return path
 
     def leads(self, source: ClockId, target: ClockId) -> bool:
-        """Whether tubes lead from one clock to another; none is made, and no path weighed."""
+        """Whether tubes lead from one clock to another; none is made, and no path weighed.
+
+        A tube that is refused when it is made, because its clocks were set back, leads, too.
+        """
         if not self._machines.are_tied(source, target):
             return False
         known = self._leading.setdefault(target, {target: True})
