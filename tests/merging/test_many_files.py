@@ -121,18 +121,8 @@ def test_boots_are_those_that_all_pairs_give(tmp_path_factory, facts):
 KINDS = st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=12)
 
 
-def compared_with_collectives(
-    kinds,
-    hubs,
-    agree=lambda one, other: True,
-    first=0,
-    clocks=None,
-    spans=lambda one, other: (False, False),
-):
-    """The pairs of files that are compared, by the kinds of each, which it has 12 times.
-
-    spans: of files that agree, whether each is within the time of the other.
-    """
+def compared_with_collectives(kinds, hubs, agree=lambda one, other: True, first=0, clocks=None):
+    """The pairs of files that are compared, by the kinds of each, which it has 12 times."""
     own = [np.repeat(np.array(numbers, np.int64), 12) for numbers in kinds]
     found = [collectives._Collectives(one, one, one) for one in own]
     clocks = [tt.ClockId(64, n, 0) for n in clocks or range(len(kinds))]
@@ -140,7 +130,7 @@ def compared_with_collectives(
 
     def tie(one, other):
         pairs.append((one, other))
-        return spans(one, other) if agree(one, other) else None
+        return agree(one, other)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(collectives, "_MOST_HUBS", hubs)
@@ -200,40 +190,10 @@ def test_windows_of_one_job_are_tied_as_all_pairs_would(windows, first):
         (begin, end), (its_begin, its_end) = windows[one], windows[other]
         return min(end, its_end) - max(begin, its_begin) >= 12
 
-    def spans(one, other):
-        pair = windows[one], windows[other]
-        return tuple(b[0] <= a[0] and a[1] <= b[1] for a, b in (pair, pair[::-1]))
-
-    pairs = compared_with_collectives([[0]] * len(windows), 16, tie, first, spans=spans)
+    pairs = compared_with_collectives([[0]] * len(windows), 16, tie, first)
     tied = {pair for pair in pairs if tie(*pair)}
     every = {pair for pair in combinations(range(len(windows)), 2) if tie(*pair)}
     assert groups(len(windows), tied) == groups(len(windows), every)
-
-
-def test_of_jobs_that_nothing_ties_one_file_each_is_compared():
-    """Each rank spans the time of the others of its job."""
-    jobs, ranks = 4, 40
-    pairs = compared_with_collectives(
-        [[0]] * jobs * ranks,
-        16,
-        lambda one, other: one // ranks == other // ranks,
-        spans=lambda one, other: (True, True),
-    )
-    assert len(pairs) <= 6 * jobs * ranks
-    tied = [pair for pair in pairs if pair[0] // ranks == pair[1] // ranks]
-    assert len({*groups(jobs * ranks, tied)}) == jobs
-
-
-def test_files_of_two_jobs_are_compared_in_proportion_to_them(tmp_path, monkeypatch):
-    compared = []
-
-    def align(one, other):
-        compared.append((one, other))
-        return alignment.align(one, other)
-
-    monkeypatch.setattr(collectives, "align", align)
-    tt.merge(job(tmp_path, [(0, 40)] * 20 + [(50, 90)] * 20), None, together=["name=meet"])
-    assert len(compared) <= 4 * 40
 
 
 def test_files_of_too_few_collectives_are_not_compared():
@@ -258,25 +218,51 @@ def test_the_file_of_the_timeline_and_one_with_the_most_collectives_are_hubs():
     assert {pair for pair in pairs if 25 in pair} == {(25, 30), (7, 25)}
 
 
+def times(seed, n):
+    """When n collectives of a job ended, us."""
+    return np.cumsum(50_000 + np.random.default_rng(seed).integers(0, 3_000, n))
+
+
 def job(folder, windows, set_from=None):
     """Files of one job, each of some collectives; the clock of the last is set from one on."""
-    random = np.random.default_rng(1)
-    met = np.cumsum(50_000 + random.integers(0, 3_000, max(end for _, end in windows)))
-    paths = []
-    for n, (first, end) in enumerate(windows):
-        begins = met[first:end] - random.integers(500, 1_500, end - first)
-        offset = np.full(end - first, 1_000_000 * n)
-        if set_from is not None and n == len(windows) - 1:
+    met = times(1, max(end for _, end in windows))
+    files = [met[first:end] for first, end in windows]
+    return files_of_jobs(folder, files, set_from)
+
+
+def files_of_jobs(folder, files, set_from=None):
+    """Files of Chrome's JSON, each of collectives that ended at some times, us."""
+    random, paths = np.random.default_rng(2), []
+    for n, met in enumerate(files):
+        begins = met - random.integers(500, 1_500, len(met))
+        offset = np.full(len(met), 1_000_000 * n)
+        if set_from is not None and n == len(files) - 1:
             offset[set_from:] += 20_000
-        leaves = met[first:end] + random.integers(0, 5, end - first)
-        times = zip((begins + offset).tolist(), (leaves - begins).tolist(), strict=True)
+        leaves = met + random.integers(0, 5, len(met))
+        spans = zip((begins + offset).tolist(), (leaves - begins).tolist(), strict=True)
         events = [
             {"ph": "X", "pid": 1, "tid": 1, "name": "meet", "ts": ts, "dur": dur}
-            for ts, dur in times
+            for ts, dur in spans
         ]
         paths.append(folder / f"{n}.json")
         paths[-1].write_text(json.dumps({"traceEvents": events}))
     return paths
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+def test_what_two_long_files_share_ties_a_short_one_to_both(tmp_path, order):
+    """The long ones share too little of all that they have to be tied to each other."""
+    common, first, last = times(1, 300), 140, 200
+    shared = common[first:last]
+    files = [shared]
+    for seed in (2, 3):
+        own = times(seed, 300)
+        before = own[:first] - own[first - 1] + shared[0] - 51_000
+        after = own[last:] - own[last] + shared[-1] + 51_000
+        files.append(np.concatenate([before, shared, after]))
+    paths = files_of_jobs(tmp_path, [files[k] for k in order])
+    report = tt.merge(paths, None, together=["name=meet"])
+    assert all(file.half_width_ns is not None for file in report.files)
 
 
 def test_bars_to_the_timeline_are_those_that_all_pairs_give(tmp_path, monkeypatch):

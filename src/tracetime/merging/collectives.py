@@ -106,10 +106,6 @@ class _Collectives:
             self._parts[key] = _Collectives(*columns)
         return self._parts[key]
 
-    def is_between(self, shared: _Collectives, matched: Values) -> bool:
-        """Whether all of them lie between the first and the last of those that were matched."""
-        return len(shared.kinds) == len(self.kinds) == int(matched[-1] - matched[0]) + 1
-
 
 class Together(NamedTuple):
     """What was found of the collectives of a rule.
@@ -143,12 +139,12 @@ def add_collectives(
     found = _found(files, rule)
     clocks = [boots.clock(file.number, file.home) for file in files]
 
-    def tie(one: int, other: int) -> _Spans | None:
+    def tie(one: int, other: int) -> bool:
         here, there = found[one].shared_with(found[other]), found[other].shared_with(found[one])
         ours, theirs = _same(here, there, rule)
         n = len(ours)
         if not n:
-            return None
+            return False
         added = graph._parts.state.version[1]
         graph.add_order(
             before=(here.starts[ours], clocks[one]), after=(there.ends[theirs], clocks[other])
@@ -159,26 +155,18 @@ def add_collectives(
         what = printable(rule.name) if rule.name else "of PyTorch"
         orders = range(added, graph._parts.state.version[1])
         ties.append(Tie(one, other, "together", n, f"{count(n, 'collective')} {what}", orders))
-        return found[one].is_between(here, ours), found[other].is_between(there, theirs)
+        return True
 
     _compare(found, clocks, first, tie)
     return Together(sorted(ties, key=lambda tie: (tie.one, tie.other)), found)
 
 
-_Spans = tuple[bool, bool]
-"""Of two files that are tied, whether all collectives of each lie within the time of the other."""
-
-_Tying = Callable[[int, int], _Spans | None]
-"""Compares two files, the lower number first; None where it does not tie them."""
-
-
 class _Pairs:
     """The pairs of files that were compared, and which files they tie, over others or at once."""
 
-    def __init__(self, clocks: Sequence[ClockId], tie: _Tying) -> None:
+    def __init__(self, clocks: Sequence[ClockId], tie: Callable[[int, int], bool]) -> None:
         self._clocks, self._tie = clocks, tie
         self._compared = set[tuple[int, int]]()
-        self._within: dict[int, int] = {}
         self._groups = {number: {number} for number in range(len(clocks))}
 
     def are_tied(self, one: int, other: int) -> bool:
@@ -188,38 +176,16 @@ class _Pairs:
     def compare(self, one: int, other: int) -> bool:
         """Compare two files unless they were; whether ties of two clocks are added now."""
         pair = min(one, other), max(one, other)
-        if pair in self._compared or self._is_in_vain(one, other):
+        if pair in self._compared:
             return False
         self._compared.add(pair)
         added = self._clocks[one] != self._clocks[other]
-        if added:
-            spans = self._tie(*pair)
-            if spans is None:
-                return False
-            # Of two that are as long, the other is a hub before.
-            for is_within, (part, whole) in zip(spans[::-1], (pair[::-1], pair), strict=True):
-                if is_within and part not in self._within and self._widest(whole) != part:
-                    self._within[part] = whole
+        if added and not self._tie(*pair):
+            return False
         if not self.are_tied(one, other):
             group = self._groups[one] | self._groups[other]
             self._groups.update(dict.fromkeys(group, group))
         return added
-
-    def _is_in_vain(self, one: int, other: int) -> bool:
-        """Whether two files span the time of these, and nothing ties those: it ties no part."""
-        if self.are_tied(one, other):
-            return False
-        widest = self._widest(one), self._widest(other)
-        if widest == (one, other):
-            return False
-        self.compare(*widest)
-        return not self.are_tied(one, other)
-
-    def _widest(self, number: int) -> int:
-        """The file within whose time one lies; itself if there is none."""
-        while number in self._within:
-            number = self._within[number]
-        return number
 
     def group(self, number: int) -> int:
         """The least of the files that are tied to one."""
@@ -230,7 +196,7 @@ def _compare(
     found: Sequence[_Collectives],
     clocks: Sequence[ClockId],
     first: int,
-    tie: _Tying,
+    tie: Callable[[int, int], bool],
 ) -> None:
     """Compare files that have a kind in common, until all are tied that any pairs would tie.
 
@@ -238,6 +204,7 @@ def _compare(
         found: the collectives of each file.
         clocks: of each file; those of one clock need no tie.
         first: the file that is compared with all.
+        tie: compares two files, the lower number first; whether they are tied.
     """
     having, pairs = _having(found), _Pairs(clocks, tie)
     few = having.sum(axis=1) <= _MOST_HUBS
