@@ -101,13 +101,23 @@ def test_a_loop_is_followed_only_while_it_is_known_where_it_leads(hops):
     assert len(hops) == 2 * n
 
 
-def test_points_at_which_estimated_bars_meet_are_followed_once(hops):
+@pytest.mark.parametrize("wrong", [-1_000_000, 1_000_000])
+def test_a_loop_is_found_where_guaranteed_bars_miss_each_other_and_estimated_ones_meet(wrong):
+    """One wrong reading is an outlier to estimated bars, which leave it out."""
     at = np.arange(20) * 10 * S
-    graph, n = ClockGraph(), 12
-    for k in range(n):
-        graph.add_snapshot({f"com.example.c{k}": at, f"com.example.c{(k + 1) % n}": at})
-    assert graph.inconsistencies() == []
-    assert hops == [len(at)] * n * n
+    ring = ("BOOTTIME", "com.example.a"), ("com.example.a", "com.example.b")
+    graph = ClockGraph()
+    for one, other in (*ring, ("BOOTTIME", "com.example.b")):
+        off = np.where(at == at[10], wrong, 0) if (one, other) not in ring else 0
+        graph.add_snapshot(
+            Snapshot({one: at, other: at + off}, reference=one, half_width_ns={other: 100})
+        )
+    found = graph.inconsistencies()
+    assert len(found) == 3
+    for loop in found:
+        # Four bars of 100 ns at most, and what the clocks may drift in what is wrong.
+        assert abs(wrong) * 0.99 - 400 < loop.gap_ns <= abs(wrong)
+        assert abs(loop.at_ns - at[10]) <= abs(wrong)
 
 
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 3), Fraction(125, 3)])

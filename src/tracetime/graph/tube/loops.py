@@ -89,21 +89,19 @@ class Loops:
 
         Guaranteed bars are wide between snapshots, and hide much where the snapshots of the two
         paths were taken at different times. One instant at which estimated bars miss each other
-        may be a change of rate; many snapshots at all of which they do are a contradiction.
+        may be a change of rate; many snapshots at all of which they do are a contradiction. At an
+        outlier, estimated bars may meet where guaranteed ones do not.
         """
         direct, path = self._pairs.pair(src, dst), (src, *via, dst)
         points_ns = direct.tube.evidence.a
         points_ns = points_ns if direct.a == src else direct.tube.convert(points_ns).estimate
-        too_few = len(points_ns) < _MANY
-        apart_ns, known = self._apart(path, points_ns[:0] if too_few else points_ns, "estimated")
-        # Guaranteed bars are no narrower: they meet where estimated ones do.
-        met = known[apart_ns[known] == 0]
-        others = np.delete(np.arange(len(points_ns)), met)
-        surely_ns, _ = self._apart(path, points_ns[others], "guaranteed")
-        if surely_ns.any():
-            apart_ns, points_ns = surely_ns, points_ns[others]
-        elif len(met) or len(known) < _MANY:
-            return None
+        apart_ns, _ = self._apart(path, points_ns, "guaranteed")
+        if not apart_ns.any():
+            if len(points_ns) < _MANY:
+                return None
+            apart_ns, known = self._apart(path, points_ns, "estimated")
+            if len(known) < _MANY or not apart_ns[known].all():
+                return None
         worst = int(np.argmax(apart_ns))
         return Inconsistency(src, dst, via, int(points_ns[worst]), int(apart_ns[worst]))
 
