@@ -1,5 +1,6 @@
 """README.md and docs/ are true: their code runs, and shows what they say that it shows."""
 
+import pkgutil
 import re
 from pathlib import Path
 
@@ -186,6 +187,25 @@ def test_every_command_has_a_page():
 def test_every_public_name_is_in_the_reference():
     listed = re.findall(r"^::: tracetime\.(\w+)$", PAGES[Path("docs/reference/python.md")], re.M)
     assert sorted(listed) == sorted(set(tracetime.__all__) - {"__version__"})
+
+
+# It is metadata of Arrow fields, no name of Python.
+KEY = "tracetime.clock"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_names_of_python_in_prose_exist(page):
+    code = "\n".join(inline_code(PAGES[page]))
+    for name in set(re.findall(r"^tracetime(?:\.\w+)+", code, re.M)) - {KEY}:
+        pkgutil.resolve_name(name)
+
+
+def test_links_into_the_reference_lead_to_what_is_in_it():
+    listed = re.findall(r"^::: (\S+)$", PAGES[Path("docs/reference/python.md")], re.M)
+    for page, text in PAGES.items():
+        for name in re.findall(r"\]\([^)\s]*#(tracetime\.[\w.]+)\)", text):
+            assert {name, name.rpartition(".")[0]} & set(listed), f"{page}: {name}"
+            assert pkgutil.resolve_name(name), f"{page}: {name}"
 
 
 # The tests of the pages test what they should
