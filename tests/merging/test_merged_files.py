@@ -6,8 +6,13 @@ import json
 import os
 import zipfile
 
+import captures
+import ctf_files
 import pytest
+from journals import logged
 from merge_worlds import BOOTS, trace_of
+from span_files import attribute, jaeger
+from xdf_files import XdfFile
 
 import tracetime as tt
 from tracetime.clocks.ids import ClockId
@@ -49,6 +54,70 @@ def test_a_file_without_events_is_told_and_the_others_are_merged(tmp_path, pair,
     names = zipfile.ZipFile(tmp_path / "out.zip").namelist()
     assert names == ["perfetto_manifest.json", "a.json", "b.json"]
     assert tracetime("merge", *paths, empty, *sync, "--json")[0] == 0
+
+
+CAPTURE = captures.Capture()
+HOST = {"resource": {"attributes": [attribute("host.name", "h")]}, "scopeSpans": [{"spans": []}]}
+EMPTY = {
+    "chrome.json": b"[]",
+    "otlp.json": b'{"resourceSpans":[]}',
+    "resource.json": b'{"resourceSpans":[{}]}',
+    "host.json": json.dumps({"resourceSpans": [HOST]}).encode(),
+    "jaeger.json": jaeger(([], {})),
+    "section.pcapng": CAPTURE.section(),
+    "interface.pcapng": CAPTURE.section() + CAPTURE.interface(),
+    "none.pcap": captures.pcap([]),
+    "none.xdf": XdfFile().content,
+    "ctf": None,
+}
+
+
+def empty_file(folder, name):
+    if EMPTY[name] is None:
+        return ctf_files.Trace({}).write(folder / name)
+    (folder / name).write_bytes(EMPTY[name])
+    return folder / name
+
+
+@pytest.fixture
+def journals(tmp_path):
+    """Journals of two machines, whose wall clocks tie them where they are assumed."""
+    paths = tmp_path / "a.export", tmp_path / "b.export"
+    for path, id_ in zip(paths, ("a" * 32, "b" * 32), strict=True):
+        path.write_bytes(b"".join(logged(k * 1_000, boot=id_, machine=id_) for k in range(9)))
+    return paths
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("name", EMPTY)
+def test_an_empty_file_ties_nothing_by_an_assumed_wall_clock(tmp_path, journals, name, place):
+    """The others are merged as without it."""
+    alone = tt.merge(journals, None, assume_wall_clock="10ms")
+    empty = empty_file(tmp_path, name)
+    inputs = [*journals[:place], empty, *journals[place:]]
+    report = tt.merge(inputs, None, assume_wall_clock="10ms")
+    told = report.files[place]
+    assert (told.name, told.empty, told.ties) == (empty.name, True, ())
+    assert told.why_not == "it has no event on its trace clock"
+    if place:
+        rest = [one for one in report.files if not one.empty]
+        assert [one.worst_half_width_ns for one in rest] == [
+            one.worst_half_width_ns for one in alone.files
+        ]
+        assert tt.merge(inputs, tmp_path / "out.pftrace", assume_wall_clock="10ms").written
+
+
+def test_an_empty_file_between_two_others_ties_them_no_wider_than_their_offsets(tmp_path, journals):
+    empty_file(tmp_path, "none.pcap")
+    sync = [
+        "a.export:REALTIME=none.pcap:REALTIME+0ns+-1ms",
+        "none.pcap:REALTIME=b.export:REALTIME+0ns+-1ms",
+    ]
+    report = tt.merge([*journals, tmp_path / "none.pcap"], None, sync=sync)
+    assert report.files[1].worst_half_width_ns < 2_100_000
+    alone = tmp_path / "none.pcap", empty_file(tmp_path, "section.pcapng")
+    both = ["none.pcap:REALTIME=section.pcapng:REALTIME+0ns+-1ms"]
+    assert all(one.empty for one in tt.merge(alone, None, sync=both).files)
 
 
 def test_files_that_are_all_empty_or_begin_with_such_a_one_are_refused(tmp_path, pair):

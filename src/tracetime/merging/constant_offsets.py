@@ -148,6 +148,8 @@ def add_offset(
     # When both are, by their own time, ns of `there`.
     ends = [Fraction(value, theirs.unit_ns) * there_ns for value in span_on(other, y)]
     ends += (Fraction(value, ours.unit_ns) * here_ns - offset_ns for value in span_on(one, x))
+    # Neither file has a time: one at 0 tells how far the clocks are apart.
+    ends = ends or [Fraction()]
     at = [*_between(floor(min(ends) / there_ns), ceil(max(ends) / there_ns))]
     exact = [(value * there_ns + offset_ns) / here_ns for value in at]
     reads = [round(value) for value in exact]
@@ -237,7 +239,7 @@ def instants_between(low: int, high: int) -> np.ndarray[tuple[int], np.dtype[np.
 def span_on(file: MergedFile, clock: ClockId) -> list[int]:
     """The first and last event of a file on one of its clocks; its snapshots where it has none.
 
-    Those also of a machine that nothing ties to the file's first one.
+    Those also of a machine that nothing ties to the file's first one. Empty without snapshots.
 
     Raises:
         UsageError: the events cannot be placed on it.
@@ -255,12 +257,11 @@ def span_on(file: MergedFile, clock: ClockId) -> list[int]:
 
 
 def _read(file: MergedFile, clock: ClockId) -> list[int]:
-    """The first and last reading of a clock in snapshots; 0 without any."""
-    ends = [
+    """The first and last reading of a clock in snapshots; none without any."""
+    return [
         end
         for info in file.trace.clocks.clocks()
         if info.clock == clock
         for end in (info.first_ns, info.last_ns)
         if end is not None
     ]
-    return ends or [0]

@@ -147,10 +147,12 @@ def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
     if len(booted) and are_unset(booted, file.facts.machine).all():
         return "it was never set: it began with a default when the machine was booted"
     try:
-        low, high = span_on(file, ClockId(_REALTIME))
+        span = span_on(file, ClockId(_REALTIME))
     except (ConversionError, UsageError):
         return "it has no REALTIME to which its trace clock is tied"
-    spread = instants_between(low, high)
+    if not span:
+        return "it has no event on its trace clock"
+    spread = instants_between(*span)
     halves = np.full(len(spread), assumed_ns + moved_ns, dtype=np.int64)
     return _Wall(file, spread, spread, halves, "which is an assumption")
 
