@@ -15,7 +15,7 @@ import pytest
 from tools.write_findings import LIST, PAGES, listed, page
 from tracetime import ClockId, doctor
 from tracetime.doctor import nesting
-from tracetime.doctor.catalogue import CATALOGUE, finding, jumps
+from tracetime.doctor.catalogue import CATALOGUE, finding, jumps, told
 from tracetime.doctor.catalogue.events import FAR_CAUSES
 
 CHECKS = {
@@ -147,6 +147,7 @@ def test_a_finding_has_the_texts_of_its_row():
         often="twice",
         size="1.5 us",
     )
+    found = told(found)
     row = CATALOGUE["realtime-set-back"]
     assert (found.code, found.severity, found.packets) == (row.code, "info", (4, 9))
     assert (found.clocks, found.events, found.worst_ns) == ((clock, other), 2, 1500)
@@ -154,6 +155,7 @@ def test_a_finding_has_the_texts_of_its_row():
     assert found.why == "The wall clock was set back, by hand or by NTP."
     assert found.fix == row.fix
     lost = finding(row.code, "error", clocks=(clock,), parts=("lost",), often="once", size="")
+    lost = told(lost)
     assert (lost.severity, lost.title) == ("error", "REALTIME was set back once")
     assert lost.why == found.why + row.parts["lost"]
 

@@ -8,7 +8,7 @@ from surveyed import BOOT, COARSE, MONO, REAL, S, Survey, X, Y, Z, jump
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.doctor.catalogue import finding
+from tracetime.doctor.catalogue import finding, told
 from tracetime.doctor.jumps import _alternates as alternates
 from tracetime.doctor.jumps import (
     _back,
@@ -385,9 +385,10 @@ def test_that_two_readings_are_all_there_is():
 def _title(code, clock, times, size):
     texts = {"which": "the machine", "snapshots": count(times, "snapshot"), "bits": 32}
     parts = ("fell", *_size_parts(times, size))
-    return finding(
+    found = finding(
         code, clocks=(clock,), parts=parts, often=_often(times), size=duration(size), **texts
-    ).title
+    )
+    return told(found).title
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,17 @@ import pytest
 from surveyed import BOOT, MONO, RAW, REAL, S, Survey, X, Y, counter, jump
 
 from tracetime.clocks.ids import ClockId
-from tracetime.doctor.jumps import jumps
+from tracetime.doctor.catalogue import told
+from tracetime.doctor.finding import Finding
+from tracetime.doctor.jumps import jumps as found_by
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 MS = 1_000_000
 BASE = 50 * S
+
+
+def jumps(survey: Survey) -> Iterator[Finding]:
+    return map(told, found_by(survey))
 
 
 def reported(survey: Survey) -> list[tuple[Any, ...]]:

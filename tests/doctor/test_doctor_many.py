@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tracetime as tt
 from fuzz import costly
 from tracetime.clocks.families import steadiness
-from tracetime.doctor import catalogue
+from tracetime.doctor import catalogue, merging
 from tracetime.doctor.coverage import MOST_EXAMINED
 from tracetime.doctor.finding import in_order, rank
 from tracetime.doctor.merging import MOST_ALIKE
@@ -211,11 +211,11 @@ def test_rings_that_no_tube_is_left_for_are_reported(written, most):
 def test_of_findings_alike_the_worst_alone_is_put_into_words(written, monkeypatch):
     told = []
 
-    def texts(row, *facts, made=catalogue._texts):
-        told.append(row.code)
-        return made(row, *facts)
+    def counted(found, made=catalogue.told):
+        told.append(found.code)
+        return made(found)
 
-    monkeypatch.setattr(catalogue, "_texts", texts)
+    monkeypatch.setattr(merging, "told", counted)
     found = found_in(written(costly.chain(2 * MOST_ALIKE)))
     every = [one.code for one in in_order(found)]
     assert every.count("clock-not-tied") == 1

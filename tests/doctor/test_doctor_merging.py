@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from tracetime import ClockId, Finding
+from tracetime.doctor import catalogue
+from tracetime.doctor.finding import in_order
 from tracetime.doctor.merging import MOST_ALIKE, merged
 
 
@@ -115,3 +117,34 @@ def test_what_follows_from_those_that_are_one_is_of_it():
         ("b", "250, 249, 248, 247 and 47 more"),
         ("d", "title 3"),
     ]
+
+
+class Counted:
+    """A value of texts that counts in how many it is."""
+
+    texts = 0
+
+    def __str__(self):
+        Counted.texts += 1
+        return "BOOTTIME"
+
+
+def lost(k: int) -> Finding:
+    return catalogue.finding("clock-not-tied", clocks=(clock(k),), trace_clock=Counted())
+
+
+def test_of_very_many_only_the_worst_has_its_texts_made():
+    Counted.texts = 0
+    cause = catalogue.finding("no-events").leading_to(*map(lost, range(100)))
+    found = merged([*map(lost, range(500)), cause], survey())
+    assert len(found) == 2
+    assert Counted.texts == 2
+
+
+@pytest.mark.parametrize("n", [1, 50, 51])
+def test_what_is_listed_is_a_plain_finding_with_its_texts(n):
+    causes = [catalogue.finding("no-events").leading_to(lost(k), lost(k)) for k in range(n)]
+    found = merged([*map(lost, range(n)), *causes, causes[0].leading_to(*causes)], survey())
+    for one in in_order(found):
+        assert type(one) is Finding
+        assert all((one.title, one.why, one.fix))

@@ -11,7 +11,7 @@ import pytest
 
 from tracetime import ClockId, ConversionError, Finding
 from tracetime.clocks.ids import BUILTIN_IDS
-from tracetime.doctor.catalogue import CATALOGUE
+from tracetime.doctor.catalogue import CATALOGUE, told
 from tracetime.doctor.trace_clock import moved
 from tracetime.trace.facts import TraceClockMove
 
@@ -75,7 +75,7 @@ EARLY = TraceClockMove(3, HOST, False)
 
 
 def reported(*moves: TraceClockMove, **more: Any) -> list[Finding]:
-    return list(moved(Survey(list(moves), **more)))
+    return [*map(told, moved(Survey(list(moves), **more)))]
 
 
 @pytest.mark.parametrize(

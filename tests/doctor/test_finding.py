@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from itertools import permutations
 
 import pytest
 
+import tracetime as tt
+from fuzz import costly
 from tracetime import ClockId, Finding
-from tracetime.doctor.finding import SEVERITIES, first_packets, names, rank
+from tracetime.doctor.finding import SEVERITIES, first_packets, in_order, names, rank
 
 A, B, C = ClockId(1), ClockId(3), ClockId(64, 7)
 
@@ -27,6 +30,24 @@ def test_of_a_finding_only_the_first_three_have_to_be_said():
         "fix": "",
         "consequences": [],
     }
+
+
+def test_a_finding_of_a_trace_has_what_is_documented_and_nothing_else(tmp_path):
+    path = tmp_path / "chain.pftrace"
+    path.write_bytes(b"".join(costly.chain(60)))
+    public = {"code", "severity", "clocks", "packets", "events", "worst_ns", "title", "why", "fix"}
+    public |= {"consequences", "selections"}
+    with tt.open_trace(path) as trace:
+        found = tt.diagnose(trace)
+    assert any("findings alike" in one.title for one in found)
+    for one in in_order(found):
+        assert type(one) is Finding
+        assert set(asdict(one)) == public
+        # Plain values, each there once the finding is: threads share them, type checkers know them.
+        assert all(object.__getattribute__(one, name) is getattr(one, name) for name in public)
+    methods = {"to_dict", "with_names", "leading_to"}
+    assert {name for name in dir(Finding) if not name.startswith("_")} == public | methods
+    assert "__getattr__" not in dir(Finding)
 
 
 def test_a_finding_in_json():

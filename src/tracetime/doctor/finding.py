@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
@@ -20,8 +20,6 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 be; info: worth knowing, and normal."""
 
 _MOST_PACKETS: Final = 10
-
-_TEXTS: Final = ("title", "why", "fix")
 
 
 class EventSelection(NamedTuple):
@@ -79,32 +77,6 @@ class Finding:
     fix: str = ""
     consequences: tuple[Finding, ...] = field(default=())
     selections: tuple[EventSelection, ...] = field(default=(), repr=False, compare=False)
-    _told: Callable[[], tuple[str, str, str]] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
-
-    @classmethod
-    def untold(cls, told: Callable[[], tuple[str, str, str]], **fields: object) -> Finding:
-        """Return a finding whose texts are made when one is read: of very many, most are merged.
-
-        Args:
-            told: makes title, why and fix.
-            **fields: all others.
-        """
-        made = cls.__new__(cls)
-        for name, value in fields.items():
-            object.__setattr__(made, name, value)
-        object.__setattr__(made, "_told", told)
-        return made
-
-    def __getattr__(self, name: str) -> str:
-        # Python asks for what has no value yet.
-        if name not in _TEXTS or self._told is None:
-            raise AttributeError(f"a finding has no {name}")
-        for text, value in zip(_TEXTS, self._told(), strict=True):
-            object.__setattr__(self, text, value)
-        object.__setattr__(self, "_told", None)
-        return str(getattr(self, name))
 
     def to_dict(self) -> dict[str, object]:
         """The finding in the types of JSON; clocks as `str(ClockId)` writes them."""

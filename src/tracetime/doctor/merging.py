@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Final
 
 from tracetime.analysis.survey import Survey
+from tracetime.doctor.catalogue import told
 from tracetime.doctor.finding import Finding, first_packets, names, rank
 
 MOST_ALIKE: Final = 50
@@ -16,7 +17,7 @@ MOST_ALIKE: Final = 50
 
 
 def merged(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
-    """Return findings and consequences, with more than `MOST_ALIKE` that are alike as one."""
+    """Return findings and consequences, told, with more than `MOST_ALIKE` that are alike as one."""
     alike: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
         alike[finding.code, finding.severity].append(finding)
@@ -26,9 +27,9 @@ def merged(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
             result.append(_one(those, survey))
         else:
             result += [
-                replace(one, consequences=tuple(merged(one.consequences, survey)))
+                told(replace(one, consequences=tuple(merged(one.consequences, survey))))
                 if len(one.consequences) > MOST_ALIKE
-                else one
+                else told(one)
                 for one in those
             ]
     return result
@@ -37,7 +38,8 @@ def merged(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
 def _one(those: list[Finding], survey: Survey) -> Finding:
     """Return the worst of some findings, with the clocks and events of all of them."""
     those = sorted(those, key=rank)
-    worst = those[0]
+    below = merged(chain.from_iterable(one.consequences for one in those), survey)
+    worst = told(replace(those[0], consequences=tuple(below)))
     shared = set(worst.clocks).intersection(*(one.clocks for one in those))
     every = dict.fromkeys(clock for one in those for clock in one.clocks)
     own = [clock for clock in every if clock not in shared] or list(every)
@@ -53,5 +55,4 @@ def _one(those: list[Finding], survey: Survey) -> Finding:
         worst_ns=max((one.worst_ns for one in those if one.worst_ns is not None), default=None),
         why=f"Of the worst of them: {worst.why}",
         selections=tuple(chain.from_iterable(one.selections for one in those)),
-        consequences=tuple(merged(chain.from_iterable(one.consequences for one in those), survey)),
     )

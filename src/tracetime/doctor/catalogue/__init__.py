@@ -7,10 +7,9 @@ The list and the heads of the pages in docs/findings are written from it:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
-from sys import intern
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.catalogue import (
@@ -28,7 +27,7 @@ from tracetime.doctor.catalogue.row import Row
 from tracetime.doctor.finding import EventSelection, Finding, Severity, first_packets, names
 from tracetime.text import count, duration
 
-__all__ = ["CATALOGUE", "Row", "finding"]
+__all__ = ["CATALOGUE", "Row", "finding", "told"]
 
 _ROWS: Final = (
     *events.ROWS,
@@ -46,6 +45,18 @@ CATALOGUE: Final[Mapping[str, Row]] = MappingProxyType({row.code: row for row in
 """Every kind of finding, by its code."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Untold(Finding):
+    """A finding without its texts: of very many that are alike, only the worst is told.
+
+    Attributes:
+        parts, values: as `finding` takes them.
+    """
+
+    parts: tuple[str, ...]
+    values: Mapping[str, object]
+
+
 def finding(  # noqa: PLR0913  the attributes of a finding
     code: str,
     severity: Severity | None = None,
@@ -58,7 +69,7 @@ def finding(  # noqa: PLR0913  the attributes of a finding
     selections: Iterable[EventSelection] = (),
     **values: object,
 ) -> Finding:
-    """Return a finding with the texts of its row.
+    """Return a finding to which `told` gives the texts of its row.
 
     Args:
         code: of a row of the catalogue.
@@ -68,28 +79,41 @@ def finding(  # noqa: PLR0913  the attributes of a finding
         parts: the names of the row's parts that apply.
         **values: the values that its texts name.
     """
-    row = CATALOGUE[code]
-    return Finding.untold(
-        partial(_texts, row, tuple(parts), clocks, events, worst_ns, values),
+    return _Untold(
         code=code,
-        severity=severity or row.severity,
+        severity=severity or CATALOGUE[code].severity,
+        title="",
         clocks=clocks,
         packets=first_packets(packets),
         events=events,
         worst_ns=worst_ns,
-        consequences=(),
         selections=tuple(selections),
+        parts=tuple(parts),
+        values=values,
     )
 
 
-def _texts(row: Row, parts: tuple[str, ...], *facts: Any) -> tuple[str, str, str]:
-    """Return title, why and fix; facts: as `_Values` takes them."""
-    texts = _Values(*facts)
+def told(found: Finding) -> Finding:
+    """Return a finding with its texts; so is each of its consequences."""
+    if not isinstance(found, _Untold):
+        return found
+    row = CATALOGUE[found.code]
+    texts = _Values(found.clocks, found.events, found.worst_ns, found.values)
     for name, text in row.parts.items():
-        texts[name] = text.format_map(texts) if name in parts else ""
-    title, why, fix = (text.format_map(texts) for text in (row.title, row.why, row.fix))
-    # Mostly the same of very many findings.
-    return title, intern(why), intern(fix)
+        texts[name] = text.format_map(texts) if name in found.parts else ""
+    return Finding(
+        code=found.code,
+        severity=found.severity,
+        title=row.title.format_map(texts),
+        clocks=found.clocks,
+        packets=found.packets,
+        events=found.events,
+        worst_ns=found.worst_ns,
+        why=row.why.format_map(texts),
+        fix=row.fix.format_map(texts),
+        consequences=tuple(map(told, found.consequences)),
+        selections=found.selections,
+    )
 
 
 class _Values(dict[str, object]):
