@@ -146,6 +146,16 @@ def test_a_step_that_is_far_longer_than_a_call_is_waited_for(driver, major, step
 
 
 @pytest.mark.parametrize("major", [1, 3])
+def test_a_step_may_lie_within_a_call_that_is_nearly_as_long(driver, major):
+    """The driver says 1 ns."""
+    driver.set(major=major, step_ns=3_000_000, work_ns=2_500_000)
+    with opened(OpenClDevices(driver.path)) as device:
+        assert device.domain(device.clock).tick_ns % 3_000_000 == 0
+        for _ in range(20):
+            device.read_together(device.clock, MONOTONIC_RAW)
+
+
+@pytest.mark.parametrize("major", [1, 3])
 def test_a_clock_that_stands_still_is_refused(driver, major):
     driver.set(major=major, step_ns=10**15, ahead_ns=2 * 10**15)
     with opened(OpenClDevices(driver.path)) as device:

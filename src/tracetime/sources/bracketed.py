@@ -152,9 +152,14 @@ class BracketedDevice(CalibratedDevice):
     def time_domains(self) -> tuple[TimeDomain, ...]:
         return ()
 
+    def _reading(self) -> int:
+        # Within a call its clock may make a step, which is what is measured here.
+        return self.bracket().readings[-1]
+
     def _check(self, readings: list[int], width_ns: int) -> None:
         """Readings of one call are times, in order, and no farther apart than the call was long."""
-        most_ns = width_ns + width_ns // _FAST + 2 * self.resolution_ns
+        step_ns = None if self._domain is None else self._domain.tick_ns
+        most_ns = width_ns + width_ns // _FAST + 2 * max(self.resolution_ns, int(step_ns or 0))
         if not 0 < readings[0] <= readings[-1] <= readings[0] + most_ns:
             raise SourceError(
                 f"{self.label} gave the times {readings[0]} and {readings[-1]} within {width_ns} "
