@@ -98,6 +98,16 @@ def unwritten(trace: Trace) -> int:
     return pc.sum(pc.equal(trace.read_all()["packet"], trace.truncated.packet)).as_py() or 0
 
 
+def has_late_descriptor(trace: Trace) -> bool:
+    """Whether the tube places a thread's descriptor that floor drops: once baked, it takes effect.
+
+    Samples of a profile then count from its time, which the source by floor does not know.
+    """
+    floor, tube = (trace.read_all(policy) for policy in ("floor", "tube"))
+    late = pc.and_(pc.is_null(floor["trace_time"]), pc.is_valid(tube["trace_time"]))
+    return "thread_descriptor" in floor["payload"].filter(late).to_pylist()
+
+
 def check_rows(
     wanted: list[Event], found: list[Event], summary: BakeSummary, unwritten: int = 0
 ) -> None:
