@@ -71,6 +71,15 @@ def test_the_greatest_numbers_that_fit_are_not_odd():
     assert told(document(event("X", 1, pid=most, tid=most, dur=1, id=(1 << 63) - 2))) == []
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("digits", [63, 64, 70])
+def test_a_time_of_64_digits_behind_the_point_is_none_as_in_perfetto(digits):
+    """There 10 to the power of 64 is 0 in 64 bits, and what is divided by it no time."""
+    with opened(document(event("i", Raw("1." + "1" * digits))).encode()) as trace:
+        (status,) = trace.read_all()["status"].to_pylist()
+    assert status == ("overflow" if digits >= 64 else "resolved")
+
+
 def test_what_is_beyond_64_bits_is_beyond_32_too():
     assert len(told(document(event("X", 1, tid=Raw("9" * 30), dur=1)))) == 2
 

@@ -1,5 +1,6 @@
 # Times as decimal text, exactly and as trace_processor rounds them.
 
+cimport cython
 from libc.math cimport isfinite, pow, trunc
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
@@ -116,6 +117,7 @@ cdef inline bint scaled(const Decimal *d, int power, int64_t *out, bint *rounded
     return True
 
 
+@cython.cdivision(True)  # the divisor of 64 digits and more is 0, as there
 cdef inline bint floor_ns(const Decimal *d, int64_t *out) noexcept nogil:
     """The number of us in ns as trace_processor takes it; False where it is beyond int64.
 
