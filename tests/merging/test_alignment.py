@@ -140,7 +140,7 @@ def test_columns_that_do_not_fit_together_are_refused():
     two, three = np.zeros(2, np.int64), np.zeros(3, np.int64)
     with pytest.raises(ValueError, match="an end and a kind"):
         spreads(two, three, two, two, two, (256, 32), (LEAST, 1e-3))
-    for sample, least in (((1, 1), LEAST), ((256, 0), LEAST), ((256, 32), 3)):
+    for sample, least in (((1, 1), LEAST), ((256, 0), LEAST), ((5, 2), LEAST), ((256, 32), 3)):
         with pytest.raises(ValueError, match="at least"):
             spreads(two, two, two, two, two, sample, (least, 1e-3))
 

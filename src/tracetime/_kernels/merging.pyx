@@ -83,8 +83,8 @@ def spreads(
     cdef Py_ssize_t row, k, n
     if len(ends) != len(kinds) or len(its_ends) != len(its_kinds):
         raise ValueError("each event has an end and a kind")
-    if not (least >= 4 and block >= 1 and seen >= 2 * block):
-        raise ValueError("four events at least, two blocks at least")
+    if not (least >= 4 and block >= 1 and seen >= 2 * block and seen % block == 0):
+        raise ValueError("four events at least, two whole blocks at least")
     found = np.full(len(shifts), np.inf)
     cdef double[::1] out = found
     cdef double *x = <double *>malloc(3 * seen * sizeof(double))
