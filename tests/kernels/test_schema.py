@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from places import ROOT
-from recorded import EXTENSION, EXTENSION_FIELD, PROTO
+from recorded import EXTENSION, EXTENSION_FIELD
 from twin.records import SOURCE
 
+from tools import write_messages
 from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.errors import REASONS
 from tracetime.formats.perfetto import schema
@@ -19,89 +21,8 @@ from tracetime.trace import events_table
 
 KERNELS = ROOT / "src" / "tracetime" / "_kernels"
 
-MESSAGES = {
-    "TRACE_": pb.Trace,
-    "PACKET_": pb.TracePacket,
-    "SYSTEM_INFO_": pb.SystemInfo,
-    "UTSNAME_": pb.Utsname,
-    "CHROME_EVENTS_": pb.ChromeEventBundle,
-    "CHROME_METADATA_": pb.ChromeMetadata,
-    "DEFAULTS_": pb.TracePacketDefaults,
-    "TRACK_EVENT_DEFAULTS_": pb.TrackEventDefaults,
-    "SNAPSHOT_": pb.ClockSnapshot,
-    "SNAPSHOT_CLOCK_": pb.ClockSnapshot.Clock,
-    "REMOTE_SYNC_": pb.RemoteClockSync,
-    "SYNCED_": pb.RemoteClockSync.SyncedClocks,
-    "BUNDLE_": pb.FtraceEventBundle,
-    "SCHED_": pb.FtraceEventBundle.CompactSched,
-    "FTRACE_EVENT_": pb.FtraceEvent,
-    "SCHED_SWITCH_EVENT_": pb.SchedSwitchFtraceEvent,
-    "TASK_NEWTASK_": pb.TaskNewtaskFtraceEvent,
-    "TASK_RENAME_": pb.TaskRenameFtraceEvent,
-    "TRACE_CONFIG_": pb.TraceConfig,
-    "TRACE_STATS_": pb.TraceStats,
-    "WRITER_STATS_": pb.TraceStats.WriterStats,
-    "PROVENANCE_": pb.TraceProvenance,
-    "PROVENANCE_BUFFER_": pb.TraceProvenance.Buffer,
-    "PROVENANCE_SEQUENCE_": pb.TraceProvenance.Sequence,
-    "DATA_SOURCE_": pb.TraceConfig.DataSource,
-    "DATA_SOURCE_CONFIG_": pb.DataSourceConfig,
-    "FTRACE_CONFIG_": pb.FtraceConfig,
-    "PRINT_": pb.PrintFtraceEvent,
-    "SCHED_WAKING_EVENT_": pb.SchedWakingFtraceEvent,
-    "SCHED_PROCESS_FREE_": pb.SchedProcessFreeFtraceEvent,
-    "ZERO_": pb.ZeroFtraceEvent,
-    "TRACING_MARK_WRITE_": pb.TracingMarkWriteFtraceEvent,
-    "SDE_MARK_": pb.SdeTracingMarkWriteFtraceEvent,
-    "DPU_MARK_": pb.DpuTracingMarkWriteFtraceEvent,
-    "G2D_MARK_": pb.G2dTracingMarkWriteFtraceEvent,
-    "MALI_MARK_": pb.MaliTracingMarkWriteFtraceEvent,
-    "LWIS_MARK_": pb.LwisTracingMarkWriteFtraceEvent,
-    "SAMSUNG_MARK_": pb.SamsungTracingMarkWriteFtraceEvent,
-    "BINDER_": pb.BinderTransactionFtraceEvent,
-    "DMA_FENCE_": pb.DmaFenceInitFtraceEvent,
-    "GENERIC_": pb.GenericFtraceEvent,
-    "GPU_WORK_PERIOD_": pb.GpuWorkPeriodFtraceEvent,
-    "THERMAL_EXYNOS_ACPM_BULK_": pb.ThermalExynosAcpmBulkFtraceEvent,
-    "PARAM_SET_VALUE_CPM_": pb.ParamSetValueCpmFtraceEvent,
-    "FWTP_PERFETTO_COUNTER_": pb.FwtpPerfettoCounterFtraceEvent,
-    "FWTP_PERFETTO_SLICE_": pb.FwtpPerfettoSliceFtraceEvent,
-    "LOG_PACKET_": pb.AndroidLogPacket,
-    "LOG_EVENT_": pb.AndroidLogPacket.LogEvent,
-    "ATOM_": pb.StatsdAtom,
-    "RAILS_": pb.PowerRails,
-    "ENERGY_": pb.PowerRails.EnergyData,
-    "STREAMING_": pb.StreamingProfilePacket,
-    "PROFILE_": pb.ProfilePacket,
-    "HEAP_SAMPLES_": pb.ProfilePacket.ProcessHeapSamples,
-    "TREE_": pb.ProcessTree,
-    "TREE_THREAD_": pb.ProcessTree.Thread,
-    "PROCESS_": pb.ProcessTree.Process,
-    "PROCESS_DESCRIPTOR_": pb.ProcessDescriptor,
-    "CHROME_PROCESS_": pb.ChromeProcessDescriptor,
-    "CHROME_THREAD_": pb.ChromeThreadDescriptor,
-    "TRACK_EVENT_": pb.TrackEvent,
-    "LEGACY_EVENT_": pb.TrackEvent.LegacyEvent,
-    "DEBUG_": pb.DebugAnnotation,
-    "NESTED_": pb.DebugAnnotation.NestedValue,
-    "INTERNED_DATA_": pb.InternedData,
-    "INTERNED_STRING_": pb.InternedString,
-    "COUNTER_": pb.CounterDescriptor,
-    "PERF_SAMPLE_": pb.PerfSample,
-    "THREAD_": pb.ThreadDescriptor,
-    "TRACK_DESCRIPTOR_": pb.TrackDescriptor,
-    "ETW_": pb.EtwTraceEventBundle,
-    "ETW_EVENT_": pb.EtwTraceEvent,
-    "SERVICE_": pb.TracingServiceEvent,
-    "EXT_": EXTENSION["TracetimeSnapshot"],
-    "EXT_KERNEL_": EXTENSION["KernelClock"],
-    "EXT_DOMAIN_": EXTENSION["Domain"],
-    "EXT_BOUND_": EXTENSION["WallBound"],
-}
-"""The message that a prefix in fields.pxd stands for; the longest prefix counts."""
 
-
-def numbers_in(file: str) -> dict[str, int]:
+def numbers_in(file: str | Path) -> dict[str, int]:
     """Every NAME = number of a kernel's declarations."""
     text = (KERNELS / file).read_text()
     return {name: int(n) for name, n in re.findall(r"^    ([A-Z0-9_]+) = (\d+)", text, re.M)}
@@ -114,41 +35,36 @@ def enum_in(file: str, prefix: str) -> list[str]:
     return [found[n].removeprefix(prefix).lower() for n in range(len(found))]
 
 
-FIELDS = numbers_in("perfetto/fields.pxd")
+FIELDS = numbers_in("perfetto/messages.pxd")
 
 
-OWN = {"PACKET_TRACETIME_SNAPSHOT": EXTENSION_FIELD, "PACKET_TRACETIME_SOURCE": SOURCE}
-"""Fields of packets that are not Perfetto's."""
+def test_the_messages_are_as_the_tool_writes_them():
+    """After a change of its table: python tools/write_messages.py."""
+    assert (KERNELS / "perfetto" / "messages.pxd").read_text() == write_messages.page()
 
 
-def schema_number(name: str) -> int | None:
-    """The number that the schema gives a field of fields.pxd."""
-    if name in OWN:
-        assert f"field {FIELDS[name]} of TracePacket" in PROTO.read_text()
-        return OWN[name]
-    for prefix in sorted(MESSAGES, key=len, reverse=True):
-        fields = MESSAGES[prefix].DESCRIPTOR.fields_by_name
-        if name.startswith(prefix):
-            # PROCESS_START_FROM_BOOT is the name of the field as a whole.
-            field = fields.get(name.removeprefix(prefix).lower()) or fields.get(name.lower())
-            if field is not None:
-                return int(field.number)
-    return None
+@pytest.mark.parametrize("message", write_messages.MESSAGES, ids=lambda message: message.prefix)
+def test_a_field_number_is_the_schemas(message):
+    """By the descriptors that the tool does not read: those of the extension's own classes."""
+    *outer, last = message.name.split(".")
+    owner = pb
+    for name in outer:
+        owner = getattr(owner, name, None)
+    made = getattr(owner, last, None) or EXTENSION.get(message.name)
+    if made is None:
+        pytest.skip(f"the package does not know {message.name}")
+    fields = {field.name: field.number for field in made.DESCRIPTOR.fields} | OWN
+    words = [word.partition("=")[0] for word in f"{message.read} {message.named}".split()]
+    numbers = {name: FIELDS[f"{message.prefix}_{name.upper()}"] for name in words}
+    assert numbers == {name: fields[name] for name in words}
 
 
-def test_there_are_field_numbers():
-    assert len(FIELDS) > 80
-    assert {"TRACE_PACKET", "PACKET_TIMESTAMP", "ETW_EVENT_CPU"} <= FIELDS.keys()
-
-
-@pytest.mark.parametrize("name", FIELDS)
-def test_a_field_number_is_the_schemas(name):
-    assert schema_number(name) == FIELDS[name]
-
-
-def test_a_wrong_number_would_be_noticed():
-    assert schema_number("PACKET_TIMESTAMP") == 8
-    assert schema_number("PACKET_NO_SUCH_FIELD") is None
+OWN = {
+    "tracetime_snapshot": EXTENSION_FIELD,
+    "tracetime_source": SOURCE,
+    "frame_timeline_event": 76,
+}
+"""Fields of packets that the package does not know."""
 
 
 def test_no_field_number_stands_in_the_code():
@@ -157,7 +73,24 @@ def test_no_field_number_stands_in_the_code():
     files = [file for file in (KERNELS / "perfetto").rglob("*") if file.suffix in sources]
     assert len(files) > 20
     for file in files:
-        assert re.findall(r"\.number == \d+", file.read_text()) == [], file
+        text = file.read_text()
+        assert re.findall(r"\.number == \d+|load_(?:bytes|number)\([^,()]+, \d", text) == [], file
+        if file.name != "messages.pxd":
+            assert not FIELDS.keys() & numbers_in(file.relative_to(KERNELS)).keys(), file
+
+
+def test_every_field_of_the_table_is_used():
+    files = [file for file in KERNELS.rglob("*") if file.suffix in {".pyx", ".pxd", ".pxi"}]
+    text = "\n".join(file.read_text() for file in files if file.name != "messages.pxd")
+    used = set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", text))
+    read = {
+        f"{message.prefix}_{name.upper()}"
+        for message in write_messages.MESSAGES
+        for name in message.read.split()
+        if re.search(rf"\b(?:n_|packed_|has_)?{name}\b", text)
+    }
+    frames = {f"PACKET_{name.upper()}" for name in ("trusted_uid", "trusted_pid")}
+    assert FIELDS.keys() - used - read - frames == set()
 
 
 def test_kinds():

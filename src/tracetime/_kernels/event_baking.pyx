@@ -20,7 +20,7 @@ from tracetime._kernels.common.encode cimport (
 from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, grow, saturating_add
 from tracetime._kernels.common.text cimport Bytes, put_byte, put_bytes
 from tracetime._kernels.common.wire cimport Span
-from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.messages cimport *
 from tracetime._kernels.perfetto.packets cimport SIBLING_MERGE_BEHAVIOR_NONE
 
 include "event_baking/texts.pxi"

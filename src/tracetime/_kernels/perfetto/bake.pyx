@@ -27,7 +27,7 @@ from tracetime._kernels.perfetto.clock_ids cimport (
     BOOTTIME, MONOTONIC, MONOTONIC_COARSE, MONOTONIC_RAW, REALTIME, TRACE_FILE,
 )
 from tracetime._kernels.perfetto.clocks cimport MAX_CPUS
-from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.messages cimport *
 from tracetime._kernels.perfetto.importer cimport (
     KIND_ANDROID_LOG, KIND_ETW_EVENT, KIND_FTRACE_EVENT, KIND_GPU_WORK_PERIOD, KIND_HEAP_DUMP,
     KIND_PACKET, KIND_POWER_RAIL, KIND_PROCESS_START, KIND_SCHED_SWITCH, KIND_SCHED_WAKING,
@@ -38,7 +38,6 @@ from tracetime._kernels.perfetto.packet cimport (
     FLAG_INCREMENTAL_STATE_CLEARED, FLAG_NEEDS_INCREMENTAL_STATE, Packet, baked_policy, is_mark,
     read_packet,
 )
-from tracetime._kernels.perfetto.payload cimport inner_of
 from tracetime._kernels.perfetto.rewriting cimport (
     SET_ASIDE, put_between, put_content, put_span, put_unchanged, put_value, put_with_number,
 )

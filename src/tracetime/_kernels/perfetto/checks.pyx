@@ -17,7 +17,7 @@ from tracetime._kernels.common.wire cimport (
 )
 from tracetime._kernels.graph cimport is_sequence_scoped
 from tracetime._kernels.perfetto.clocks cimport MAX_CPUS
-from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.messages cimport *
 from tracetime._kernels.perfetto.importer cimport (
     KIND_FTRACE_EVENT, KIND_PACKET, KIND_SCHED_SWITCH, KIND_SCHED_WAKING, KIND_TRACK_EVENT_LEGACY,
     ImportedPacket, PacketObserver, Rows,

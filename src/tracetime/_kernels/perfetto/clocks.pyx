@@ -14,8 +14,8 @@ from tracetime._kernels.common.memory cimport (
     INT64_HIGH, INT64_LOW, grow, saturating_sub, sub_overflows,
 )
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_set, load_bytes, load_number, message_of, nothing, read_field,
-    read_varint, span_of,
+    BYTES, Field, Span, is_set, load_bytes, load_number, message_of, next_field, nothing,
+    read_field, read_varint, span_of,
 )
 from tracetime._kernels.graph import TooManyClocksError
 from tracetime._kernels.graph cimport (
@@ -30,7 +30,7 @@ from tracetime._kernels.perfetto.event_samples cimport Sampled, free_samples, ke
 from tracetime._kernels.perfetto.extension cimport (
     MOST_BITS, Extension, WallBound, is_measured, read_extension, read_wall_bound,
 )
-from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.messages cimport *
 from tracetime._kernels.perfetto.packet cimport Packet, baked_policy
 from tracetime._kernels.perfetto.snapshot_clock cimport SnapshotClock, read_clock
 

@@ -4,7 +4,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from tracetime._kernels.common.encode cimport unzigzag
-from tracetime._kernels.perfetto.fields cimport (
+from tracetime._kernels.perfetto.messages cimport (
     EXT_CENTRE_NS, EXT_EVENTS_DROPPED, EXT_HALF_WIDTH_NS, EXT_KERNEL_CLOCK, EXT_RAW_MINUS_READING,
     EXT_BOUND_EARLIEST_NS, EXT_BOUND_LATEST_NS, EXT_BOUND_SOURCE, EXT_REFERENCE, EXT_WALL_BOUND,
 )

@@ -5,6 +5,7 @@ from tracetime._kernels.graph cimport Engine, Key
 from tracetime._kernels.perfetto.clocks cimport (
     ClockTracker, ExchangeRounds, Instant, RemoteSyncs, SnapshotExtensions, Streams,
 )
+from tracetime._kernels.perfetto.messages cimport TracePacket
 from tracetime._kernels.perfetto.packet cimport Packet
 from tracetime._kernels.perfetto.sorter cimport Sorter
 
@@ -66,6 +67,9 @@ cdef class Rows:
 # A packet that was imported.
 cdef struct ImportedPacket:
     Span whole
+    const TracePacket *message
+    Span inner                  # the payload whose items have timestamps of their own
+    uint32_t inner_field
     uint64_t packet             # its number
     uint64_t offset             # of its first byte, or of the compressed packet it came in
     uint32_t machine            # in order of appearance
@@ -193,5 +197,5 @@ cdef class Importer:
         self, const uint8_t *base, Span all, uint64_t offset, bint nested, const uint8_t **resume,
         Span *payload
     ) except -1 nogil
-    cdef int notify(self, Span packet, int64_t first) except -1 nogil
+    cdef int notify(self, int64_t first) except -1 nogil
     cdef int _cut_header(self, const uint8_t *at, const uint8_t *end) noexcept nogil

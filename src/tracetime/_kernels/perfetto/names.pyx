@@ -24,7 +24,7 @@ from tracetime._kernels.common.wire cimport (
     BYTES, FIXED64, Field, Span, is_number, is_set, load_bytes, load_number, next_field, nothing,
     read_varint, span_of,
 )
-from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.messages cimport *
 from tracetime._kernels.perfetto.importer cimport (
     KIND_ANDROID_LOG, KIND_ETW_EVENT, KIND_FTRACE_EVENT, KIND_GPU_WORK_PERIOD, KIND_HEAP_DUMP,
     KIND_PROCESS_START, KIND_SCHED_SWITCH, KIND_SCHED_WAKING, ImportedPacket, PacketObserver, Rows,

@@ -16,7 +16,7 @@ from tracetime._kernels.common.encode cimport (
 from tracetime._kernels.perfetto.extension cimport (
     Extension, WallBound, read_extension, read_wall_bound,
 )
-from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.messages cimport *
 from tracetime._kernels.common.wire cimport (
     BYTES, FIXED64, VARINT, Field, Span, next_field, read_field, read_varint, span_of,
 )
@@ -124,10 +124,10 @@ def track_packet(
             inner.text(PROCESS_DESCRIPTOR_PROCESS_NAME, name)
         track.message(TRACK_DESCRIPTOR_PROCESS, inner)
     elif kind == THREAD:
-        inner.number(THREAD_PID, <uint64_t>pid)
-        inner.number(THREAD_TID, <uint64_t>tid)
+        inner.number(THREAD_DESCRIPTOR_PID, <uint64_t>pid)
+        inner.number(THREAD_DESCRIPTOR_TID, <uint64_t>tid)
         if name:
-            inner.text(THREAD_THREAD_NAME, name)
+            inner.text(THREAD_DESCRIPTOR_THREAD_NAME, name)
         track.message(TRACK_DESCRIPTOR_THREAD, inner)
     else:
         track.text(TRACK_DESCRIPTOR_NAME, name)

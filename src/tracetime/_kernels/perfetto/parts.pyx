@@ -16,7 +16,7 @@ from tracetime._kernels.common.wire cimport (
 )
 from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME
 from tracetime._kernels.perfetto.extension cimport Extension, read_extension
-from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.messages cimport *
 from tracetime._kernels.perfetto.writer cimport PacketBuffer
 
 cdef enum:

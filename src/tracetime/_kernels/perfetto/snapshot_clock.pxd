@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from tracetime._kernels.perfetto.fields cimport (
+from tracetime._kernels.perfetto.messages cimport (
     SNAPSHOT_CLOCK_CLOCK_ID, SNAPSHOT_CLOCK_IS_INCREMENTAL, SNAPSHOT_CLOCK_TIMESTAMP,
     SNAPSHOT_CLOCK_UNIT_MULTIPLIER_NS,
 )

@@ -5,8 +5,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tracetime._kernels.common.encode cimport LONGEST_VARINT, put_varint
 from tracetime._kernels.common.text cimport Bytes, put_byte, put_bytes
-from tracetime._kernels.common.wire cimport Span
-from tracetime._kernels.perfetto.fields cimport PACKET_TRACETIME_SOURCE
+from tracetime._kernels.common.wire cimport Span, is_set
+from tracetime._kernels.perfetto.messages cimport PACKET_TRACETIME_SOURCE
 from tracetime._kernels.perfetto.packet cimport Packet, baked_policy
 from tracetime._kernels.perfetto.rewriting cimport put_content
 
@@ -124,7 +124,10 @@ cdef inline int64_t put_source(
     cdef int64_t n = source.whole.end - was, most = min(n, packet.n), before = 0, after = 0
     while before < most and packet.data[before] == was[before]:
         before += 1
-    if before == n == packet.n and not source.has_source and not baked_policy(source.extension):
+    if (
+        before == n == packet.n and not is_set(source.message.tracetime_source)
+        and not baked_policy(source.message.tracetime_snapshot)
+    ):
         return -1
     most -= before
     while after < most and packet.data[packet.n - 1 - after] == was[n - 1 - after]:

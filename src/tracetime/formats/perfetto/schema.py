@@ -1,6 +1,6 @@
 """What the numbers of Perfetto's kernels mean: kinds, payloads, import errors.
 
-Field numbers that the kernels read are in `_kernels/perfetto/fields.pxd`; names come from the
+Field numbers that the kernels read are in `_kernels/perfetto/messages.pxd`; names come from the
 schema of the `perfetto` package, those of payloads by way of `payload_names.py`.
 """
 

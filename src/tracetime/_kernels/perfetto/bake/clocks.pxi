@@ -252,7 +252,7 @@ cdef class BakedClocks:
         The first that names the trace clock stays, and those with REALTIME, where neither of the
         two falls: of one whose REALTIME was set back nothing later could be placed.
         """
-        cdef Span rest = p.snapshot
+        cdef Span rest = p.message.clock_snapshot
         cdef Field f
         cdef SnapshotClock one
         cdef bint has_wall, names
@@ -261,7 +261,7 @@ cdef class BakedClocks:
         cdef int64_t trace_ns = 0, wall_ns = 0, boot_ns = 0
         if not self.is_home:
             return False
-        if baked_policy(p.extension):
+        if baked_policy(p.message.tracetime_snapshot):
             return False
         while next_field(&rest, &f):
             if f.number == SNAPSHOT_PRIMARY_TRACE_CLOCK and is_number(&f):
@@ -304,7 +304,7 @@ cdef class BakedClocks:
             self.keep(trace_ns, wall_ns)
         put_value(&self.packet, SNAPSHOT_PRIMARY_TRACE_CLOCK, self.trace_clock)
         put_content(out, PACKET_CLOCK_SNAPSHOT, self.packet.data, self.packet.n)
-        self.reduce_extension(p.extension, out)
+        self.reduce_extension(p.message.tracetime_snapshot, out)
         return True
 
     cdef int reduce_extension(self, Span extension, Bytes *out) except -1 nogil:

@@ -19,45 +19,41 @@ cdef class FtraceBuffers:
 
     cdef int add(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
         """Add the rows of a packet that has been imported; first: of its own rows."""
-        cdef Span bundle
-        cdef Packet packet
         if first < rows.n:
             self.snapshots = rows.snapshots[first]
             if rows.payload[first] != PACKET_FTRACE_EVENTS:
                 return 0
-        if p.placed and read_packet(p.whole, &packet):
-            bundle = inner_of(&packet)
-            if is_set(bundle) and packet.inner_field == PACKET_FTRACE_EVENTS:
-                return self.add_bounds(p, bundle, &packet, rows, first)
+        if p.placed and p.inner_field == PACKET_FTRACE_EVENTS:
+            return self.add_bounds(p, rows, first)
         return 0
 
     cdef int add_bounds(
-        self, const ImportedPacket *p, Span bundle, const Packet *packet, Rows rows, int64_t first
+        self, const ImportedPacket *p, Rows rows, int64_t first
     ) except -1 nogil:
         """Add a row for each such time of a bundle, with its number of field as the item."""
         cdef Row row
         cdef Field f
-        cdef Span rest = bundle
+        cdef Span rest = p.inner
         cdef bint found, has_end
         cdef int64_t after = rows.n, ns
-        cdef uint64_t clock = load_number(bundle, BUNDLE_FTRACE_CLOCK, &found)
+        cdef uint64_t clock = load_number(p.inner, BUNDLE_FTRACE_CLOCK, &found)
         grow(<void **>&self.buffers, &self.capacity, p.machine + 1, sizeof(Buffers))
         while self.n <= p.machine:
             memset(&self.buffers[self.n], 0, sizeof(Buffers))
             self.n += 1
         cdef Buffers *b = &self.buffers[p.machine]
         cdef bint is_later = p.ftrace_valid_ns != b.valid_ns
-        load_number(bundle, BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP, &has_end)
+        load_number(p.inner, BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP, &has_end)
         b.valid_ns = p.ftrace_valid_ns
         memset(&row, 0, sizeof(Row))
         row.packet = p.packet
         row.offset = p.offset
-        row.packet_sequence = packet.sequence_id
-        row.machine = packet.machine_id
+        row.packet_sequence = p.message.trusted_packet_sequence_id
+        row.machine = p.message.machine_id
         row.clock = BOOTTIME
         if clock == 2 or clock == 3:
             row.clock = FIRST_SEQUENCE_CLOCK
-            row.sequence = packet.sequence_id
+            row.sequence = p.message.trusted_packet_sequence_id
         elif clock == 4:
             row.clock = MONOTONIC_RAW
         row.snapshots = self.snapshots

@@ -252,13 +252,14 @@ cdef int bake_tree(
         elif rows.is_placed(rows.at):
             clocks.relate(trace, BOOTTIME)
             put_item(
-                out, TREE_PROCESSES, &f, PROCESS_START_FROM_BOOT, rows.trace_time[rows.at], scratch
+                out, TREE_PROCESSES, &f, TREE_PROCESS_PROCESS_START_FROM_BOOT,
+                rows.trace_time[rows.at], scratch,
             )
             rows.at += 1
         else:
             scratch.n = 0
             put_value(scratch, SET_ASIDE, <uint64_t>rows.timestamp[rows.at])
-            put_with_number(scratch, span_of(&f), PROCESS_START_FROM_BOOT, 0, False)
+            put_with_number(scratch, span_of(&f), TREE_PROCESS_PROCESS_START_FROM_BOOT, 0, False)
             put_content(out, TREE_PROCESSES, scratch.data, scratch.n)
             rows.set_aside += 1
             rows.at += 1

@@ -111,7 +111,7 @@ cdef class Baker(PacketObserver):
         k.after = rows.n
         k.sequence = p.sequence
         k.machine = p.machine
-        k.has_sequence_id = p.has_sequence_id
+        k.has_sequence_id = p.message.has_trusted_packet_sequence_id
         k.valid = p.valid
         k.placed = p.placed
         k.snapshot_taken = p.snapshot_taken
@@ -165,12 +165,14 @@ cdef class Baker(PacketObserver):
         self.rows.end = k.after
         self.enter(k.machine, &p)
         self.note_reference(&p, k)
-        if is_set(p.snapshot) or is_set(p.remote_sync):
+        if is_set(p.message.clock_snapshot) or is_set(p.message.remote_clock_sync):
             return self.bake_snapshot(&p, k.snapshot_taken)
         if is_mark(&p):
             return 0
         memset(&stamp, 0, sizeof(Stamp))
-        if p.extension_descriptor or (p.flags & FLAG_NEEDS_INCREMENTAL_STATE and not k.valid):
+        if is_set(p.message.extension_descriptor) or (
+            p.message.sequence_flags & FLAG_NEEDS_INCREMENTAL_STATE and not k.valid
+        ):
             stamp.dropped = True
         else:
             self.choose_stamp(&p, k.sequence, &stamp)
@@ -185,7 +187,7 @@ cdef class Baker(PacketObserver):
                     self.machines.append(None)
                 self.clocks = self.machines[machine]
                 if self.clocks is None:
-                    self.clocks = BakedClocks(BOOTTIME, p.machine_id, self.home.mark, False)
+                    self.clocks = BakedClocks(BOOTTIME, p.message.machine_id, self.home.mark, False)
                     self.machines[machine] = self.clocks
                     # It stays a machine of the file even if all of its packets go.
                     self.clocks.write_mark(&self.out)
@@ -204,7 +206,9 @@ cdef class Baker(PacketObserver):
         cdef bint says = False
         self.inner.n = 0
         self.packet.n = 0
-        cdef bint kept = is_set(p.snapshot) and self.clocks.reduce_snapshot(p, taken, &self.inner)
+        cdef bint kept = is_set(p.message.clock_snapshot) and self.clocks.reduce_snapshot(
+            p, taken, &self.inner
+        )
         while next_field(&rest, &f):
             if f.number == PACKET_CLOCK_SNAPSHOT or f.number == PACKET_TRACETIME_SNAPSHOT:
                 if kept:
@@ -225,7 +229,7 @@ cdef class Baker(PacketObserver):
                 says = says or tells_state(f.number)
                 put_between(&self.packet, before, rest)
             before = rest
-        if not kept and (not says or p.sequence_id == 0):
+        if not kept and (not says or p.message.trusted_packet_sequence_id == 0):
             return self.leave_out(p)
         put_bytes(&self.packet, before.data, p.whole.end - before.data)
         return self.finish(p)
@@ -288,7 +292,7 @@ cdef class Baker(PacketObserver):
             ):
                 stamp.has_time = stamp.has_clock = True
                 stamp.time = self.rows.trace_time[row]
-        elif is_set(p.service_event):
+        elif is_set(p.message.service_event):
             stamp.has_clock = True
         else:
             self.tie_items(p)
@@ -338,7 +342,7 @@ cdef class Baker(PacketObserver):
         """Tie the clock that the items of a packet are in, where one of them has a trace time."""
         cdef int64_t row, ignored
         if self.rows.next_is(KIND_POWER_RAIL, -1):
-            if rails_have_time(self.rows, inner_of(p)):
+            if rails_have_time(self.rows, p.inner):
                 self.clocks.relate(&self.out, BOOTTIME)
             return 0
         for row in range(self.rows.at, self.rows.end):
@@ -373,7 +377,7 @@ cdef class Baker(PacketObserver):
                 row -= 1
         elif (
             self.rows.kind[row] != KIND_STATSD_ATOM
-            or numbers_in(inner_of(p), ATOM_TIMESTAMP_NANOS) > row - self.rows.at
+            or numbers_in(p.inner, ATOM_TIMESTAMP_NANOS) > row - self.rows.at
         ):
             return -1
         return row if row >= self.rows.at and self.rows.is_placed(row) else -1
@@ -398,11 +402,11 @@ cdef class Baker(PacketObserver):
         stamp.clock = UNRESOLVED_CLOCK
         if clock > BOOTTIME and clock != self.clocks.trace_clock:
             stamp.clock = clock
-        if is_set(p.service_event):
+        if is_set(p.message.service_event):
             # Perfetto would take its value as it stands.
             stamp.timeless = True
             stamp.clock = self.clocks.trace_clock
-        elif not p.has_timestamp:
+        elif not p.message.has_timestamp:
             stamp.has_time = True
             stamp.time = 0
         self.rows.unresolved += self.rows.end - self.rows.at + (row < self.rows.at)
@@ -411,7 +415,7 @@ cdef class Baker(PacketObserver):
 
     cdef int note_reference(self, Packet *p, const HeldPacket *k) except -1 nogil:
         """Follow the time that legacy timestamps of its sequence count from, as the importer does."""
-        cdef Span thread = p.thread_descriptor
+        cdef Span thread = p.message.thread_descriptor
         cdef bint found
         grow(
             <void **>&self.references_ns, &self.references_capacity, k.sequence + 1,
@@ -427,15 +431,15 @@ cdef class Baker(PacketObserver):
             self.n_references += 1
         if not k.has_sequence_id:
             return 0
-        if p.cleared or p.flags & FLAG_INCREMENTAL_STATE_CLEARED or p.dropped:
+        if p.cleared or p.message.previous_packet_dropped:
             self.references_ns[k.sequence] = 0
             self.has_reference[k.sequence] = False
-        if is_set(p.track_descriptor) and not is_set(thread):
-            thread = load_bytes(p.track_descriptor, TRACK_DESCRIPTOR_THREAD)
+        if is_set(p.message.track_descriptor) and not is_set(thread):
+            thread = load_bytes(p.message.track_descriptor, TRACK_DESCRIPTOR_THREAD)
         if k.placed and k.valid and is_set(thread):
             self.has_reference[k.sequence] = True
             self.references_ns[k.sequence] = saturating_mul(
-                <int64_t>load_number(thread, THREAD_REFERENCE_TIMESTAMP_US, &found), 1000
+                <int64_t>load_number(thread, THREAD_DESCRIPTOR_REFERENCE_TIMESTAMP_US, &found), 1000
             )
         return 0
 
@@ -446,15 +450,15 @@ cdef class Baker(PacketObserver):
         cdef Bytes *out = &self.packet
         cdef Span rest = p.whole, before = p.whole
         cdef const uint8_t *copied = p.whole.data
-        cdef Span inner = inner_of(p)
+        cdef Span inner = p.inner
         cdef Field f
         cdef bint timed = False, clocked = not stamp.has_clock, chosen
         out.n = 0
         self.named_any = self.named_any or stamp.has_clock
-        if not p.has_timestamp:
+        if not p.message.has_timestamp:
             if stamp.has_time:
                 put_value(out, PACKET_TIMESTAMP, <uint64_t>stamp.time)
-            if stamp.has_clock and not p.has_clock:
+            if stamp.has_clock and not p.message.has_timestamp_clock_id:
                 put_value(out, PACKET_TIMESTAMP_CLOCK_ID, stamp.clock)
         while next_field(&rest, &f):
             if f.number == PACKET_TIMESTAMP and is_number(&f):
@@ -462,7 +466,7 @@ cdef class Baker(PacketObserver):
                     put_unchanged(out, &copied, before, rest)
                     if not stamp.timeless and not timed:
                         put_value(out, PACKET_TIMESTAMP, <uint64_t>stamp.time)
-                if stamp.has_clock and not p.has_clock and not timed:
+                if stamp.has_clock and not p.message.has_timestamp_clock_id and not timed:
                     put_unchanged(out, &copied, rest, rest)
                     put_value(out, PACKET_TIMESTAMP_CLOCK_ID, stamp.clock)
                 timed = True
@@ -537,7 +541,7 @@ cdef class Baker(PacketObserver):
 
 cdef inline bint may_be_placed(Packet *p) noexcept nogil:
     """Whether Perfetto, which drops a packet now, goes on where it has a time."""
-    return p.inner_field != PACKET_FTRACE_EVENTS or has_possible_cpu(inner_of(p))
+    return p.inner_field != PACKET_FTRACE_EVENTS or has_possible_cpu(p.inner)
 
 
 cdef inline bint tells_state(uint32_t field) noexcept nogil:

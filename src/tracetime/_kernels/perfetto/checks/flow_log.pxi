@@ -37,7 +37,7 @@ cdef class FlowLog(PacketObserver):
         free(self.steps)
 
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
-        cdef Span event = load_bytes(p.whole, PACKET_TRACK_EVENT)
+        cdef Span event = p.message.track_event
         cdef Span rest = event, legacy = nothing()
         cdef Field f
         cdef int64_t i, row = -1

@@ -49,10 +49,9 @@ cdef class LateWakings:
 
     # Reading
 
-    cdef int add(
-        self, const ImportedPacket *p, Span bundle, Rows rows, int64_t first, bint dropped
-    ) except -1 nogil:
-        """Add the events of a bundle; `dropped`: packets before it are missing."""
+    cdef int add(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
+        """Add the events of a packet's bundle."""
+        cdef Span bundle = p.message.ftrace_events
         cdef bint found, lost
         cdef uint64_t number = <uint32_t>load_number(bundle, BUNDLE_CPU, &found)
         cdef SchedMachine *m = self.machine(p.machine)
@@ -62,7 +61,8 @@ cdef class LateWakings:
         cdef int64_t n, row = first
         if m == NULL or not found or number >= MAX_CPUS:
             return 0
-        if dropped:
+        if p.message.previous_packet_dropped:
+            # Packets before it are missing.
             m.drops += 1
         while row < rows.n and not (
             rows.kind[row] == KIND_FTRACE_EVENT or rows.kind[row] == KIND_SCHED_SWITCH

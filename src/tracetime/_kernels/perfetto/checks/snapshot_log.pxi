@@ -48,47 +48,22 @@ cdef class SnapshotLog(PacketObserver):
         free(self.signs)
 
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
-        cdef Span rest = p.whole
-        cdef Field f
-        cdef Span snapshot, bundle
-        cdef uint32_t sequence = 0
-        cdef bint named = False, dropped = False, first_of_all = False, bare = True
-        snapshot.data = NULL
-        snapshot.end = NULL
-        bundle = snapshot
-        while next_field(&rest, &f):
-            if f.number == PACKET_TRUSTED_PACKET_SEQUENCE_ID and is_number(&f):
-                sequence = <uint32_t>f.value
-            elif f.number == PACKET_MACHINE_ID and is_number(&f):
-                named = <uint32_t>f.value != 0
-            elif f.number == PACKET_PREVIOUS_PACKET_DROPPED and is_number(&f):
-                dropped = f.value != 0
-            elif f.number == PACKET_FIRST_PACKET_ON_SEQUENCE and is_number(&f):
-                first_of_all = f.value != 0
-            if f.number not in (
-                PACKET_TRUSTED_PACKET_SEQUENCE_ID, PACKET_SEQUENCE_FLAGS,
-                PACKET_FIRST_PACKET_ON_SEQUENCE, PACKET_TRACE_PACKET_DEFAULTS,
-            ):
-                bare = False
-            if f.wire != BYTES:
-                continue
-            if f.number == PACKET_CLOCK_SNAPSHOT:
-                snapshot = span_of(&f)
-            elif f.number == PACKET_FTRACE_EVENTS:
-                bundle = span_of(&f)
-            elif (
-                f.number == PACKET_TRACE_UUID or f.number == PACKET_TRACE_CONFIG
-                or f.number == PACKET_SYSTEM_INFO or f.number == PACKET_SYNCHRONIZATION_MARKER
-                or f.number == PACKET_TRACE_STATS
-            ):
-                self.note_sign(p, f.number)
-        if first_of_all and bare and sequence == OWN_SEQUENCE:
+        cdef const TracePacket *m = p.message
+        if m.data in (
+            PACKET_TRACE_UUID, PACKET_TRACE_CONFIG, PACKET_SYSTEM_INFO,
+            PACKET_SYNCHRONIZATION_MARKER, PACKET_TRACE_STATS,
+        ):
+            self.note_sign(p, m.data)
+        if (
+            m.first_packet_on_sequence and m.trusted_packet_sequence_id == OWN_SEQUENCE
+            and is_bare(p.whole)
+        ):
             self.note_sign(p, PACKET_FIRST_PACKET_ON_SEQUENCE)
-        if is_set(snapshot):
+        if is_set(m.clock_snapshot):
             self.note_sign(p, PACKET_CLOCK_SNAPSHOT)
-            self.note_snapshot(p, snapshot, sequence, named)
-        if is_set(bundle):
-            self.late_wakings.add(p, bundle, rows, first, dropped)
+            self.note_snapshot(p)
+        if is_set(m.ftrace_events):
+            self.late_wakings.add(p, rows, first)
         return False
 
     cdef int note_sign(self, const ImportedPacket *p, uint32_t field) except -1 nogil:
@@ -103,10 +78,8 @@ cdef class SnapshotLog(PacketObserver):
         self.n_signs += 1
         return 0
 
-    cdef int note_snapshot(
-        self, const ImportedPacket *p, Span snapshot, uint32_t sequence, bint named
-    ) except -1 nogil:
-        cdef Span rest = snapshot
+    cdef int note_snapshot(self, const ImportedPacket *p) except -1 nogil:
+        cdef Span rest = p.message.clock_snapshot
         cdef Field f
         cdef SnapshotClock clock
         cdef LoggedReading *one
@@ -127,10 +100,10 @@ cdef class SnapshotLog(PacketObserver):
             one.unit_ns = clock.unit_ns
             one.clock = clock.clock
             one.machine = p.machine
-            one.named = named
+            one.named = p.message.machine_id != 0
             one.sequence = 0
             if is_sequence_scoped(one.clock):
-                one.sequence = sequence
+                one.sequence = p.message.trusted_packet_sequence_id
             self.n_logged += 1
         return 0
 
@@ -162,3 +135,15 @@ cdef class SnapshotLog(PacketObserver):
             out[2, i] = self.signs[i].field
             out[3, i] = self.signs[i].machine
         return table
+
+
+cdef bint is_bare(Span packet) noexcept nogil:
+    """Whether a packet says no more than how its sequence begins."""
+    cdef Field f
+    while next_field(&packet, &f):
+        if f.number not in (
+            PACKET_TRUSTED_PACKET_SEQUENCE_ID, PACKET_SEQUENCE_FLAGS,
+            PACKET_FIRST_PACKET_ON_SEQUENCE, PACKET_TRACE_PACKET_DEFAULTS,
+        ):
+            return False
+    return True

@@ -135,18 +135,18 @@ cdef class SnapshotExtensions:
         Only it is affected: the snapshot is taken as Perfetto takes it, whatever is in here.
         """
         cdef Extension e
-        cdef const uint8_t *at = p.extension.data
+        cdef const uint8_t *at = p.message.tracetime_snapshot.data
         cdef const uint8_t *half
         cdef Field f
         cdef MeasuredRead *read
         cdef uint64_t value
         cdef uint32_t snapshot = clocks.engine.n_snapshots - 1
         cdef int64_t i
-        if not read_extension(p.extension, &e):
+        if not read_extension(p.message.tracetime_snapshot, &e):
             return 0
         self.note_dropped(e.events_dropped, clocks.packet)
-        while at < p.extension.end:
-            at = read_field(at, p.extension.end, &f)
+        while at < p.message.tracetime_snapshot.end:
+            at = read_field(at, p.message.tracetime_snapshot.end, &f)
             if f.number == EXT_DOMAINS and f.wire == BYTES:
                 self.declare(p, span_of(&f))
         if whole and is_set(e.kernel_clock):
@@ -252,7 +252,7 @@ cdef class SnapshotExtensions:
         if not found or domain.end - domain.data > LONGEST_DOMAIN:
             return 0
         if is_sequence_scoped(key.clock):
-            key.sequence = p.sequence_id
+            key.sequence = p.message.trusted_packet_sequence_id
             key.file = self.file
         with gil:
             parts = parts_of(key)

@@ -56,18 +56,18 @@ cdef class Streams:
 
     cdef uint32_t machine_of(self, Packet *p) except? 0xFFFFFFFF nogil:
         """The machine of a packet: one that comes before every host packet is the host."""
-        if p.machine_id == 0:
-            if not self.host_used and not p.synchronization_marker:
+        if p.message.machine_id == 0:
+            if not self.host_used and not is_set(p.message.synchronization_marker):
                 self.host_used = True
             return 0
         if not self.adoption_settled:
             self.adoption_settled = True
             if not self.host_used:
-                self.adopted = p.machine_id
-                self.machines[0].raw_id = p.machine_id
-        if p.machine_id == self.adopted:
+                self.adopted = p.message.machine_id
+                self.machines[0].raw_id = p.message.machine_id
+        if p.message.machine_id == self.adopted:
             return 0
-        return self.machine(p.machine_id)
+        return self.machine(p.message.machine_id)
 
     cdef int64_t sequence(self, uint32_t machine, uint32_t id) except -1 nogil:
         """Index of a packet sequence, new or known."""
@@ -106,22 +106,20 @@ cdef class Streams:
 
     cdef int note_system(self, Packet *p) except -1 nogil:
         """Keep the name of a machine's system: the first one counts."""
-        cdef const uint8_t *at = p.chrome_events.data
-        cdef Span name = nothing()
+        cdef Span name = nothing(), rest = p.message.chrome_events
         cdef Span found
         cdef Field f
         if self.machines[p.machine].has_system:
             return 0
-        if is_set(p.system_info):
-            name = load_bytes(load_bytes(p.system_info, SYSTEM_INFO_UTSNAME), UTSNAME_SYSNAME)
+        if is_set(p.message.system_info):
+            name = load_bytes(
+                load_bytes(p.message.system_info, SYSTEM_INFO_UTSNAME), UTSNAME_SYSNAME
+            )
         elif p.inner_field == PACKET_ETW_EVENTS:
             # Event Tracing for Windows.
             name.data = <const uint8_t *>WINDOWS
             name.end = name.data + 7
-        while is_set(p.chrome_events) and at < p.chrome_events.end and not is_set(name):
-            at = read_field(at, p.chrome_events.end, &f)
-            if at == NULL:
-                break
+        while not is_set(name) and next_field(&rest, &f):
             if f.number == CHROME_EVENTS_METADATA and f.wire == BYTES:
                 found = load_bytes(span_of(&f), CHROME_METADATA_NAME)
                 if found.end - found.data == 7 and memcmp(found.data, OS_NAME, 7) == 0:

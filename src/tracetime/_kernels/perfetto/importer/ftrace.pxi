@@ -47,7 +47,7 @@ cdef int import_bundle(Timeline timeline, Packet *p) except -1 nogil:
     if has_clock:
         if clock == 2 or clock == 3:  # GLOBAL, LOCAL
             key.clock = FIRST_SEQUENCE_CLOCK
-            key.sequence = p.sequence_id
+            key.sequence = p.message.trusted_packet_sequence_id
             key.file = timeline.file
         elif clock == 4:  # MONO_RAW
             key.clock = MONOTONIC_RAW
@@ -84,7 +84,7 @@ cdef int import_bundle(Timeline timeline, Packet *p) except -1 nogil:
 cdef bint may_hold_clock_pair(Packet *p) noexcept nogil:
     """Whether importing a packet may add a snapshot of the two clocks of a bundle."""
     cdef bint has_ftrace, has_boot
-    if p.payloads > 1:
+    if p.message.n_data > 1:
         return True
     if p.inner_field != PACKET_FTRACE_EVENTS:
         return False

@@ -23,7 +23,7 @@ cdef int import_items(Timeline timeline, Packet *p, uint32_t inner) except -1 no
 cdef bint import_thread_descriptor(Timeline timeline, Packet *p, Span thread) noexcept nogil:
     """TokenizeThreadDescriptorPacket (proto/track_event_tokenizer.cc); whether that is all."""
     cdef Sequence *sequence = &timeline.streams.sequences[p.sequence]
-    if p.status != RESOLVED or not p.has_sequence_id or not sequence.valid:
+    if p.status != RESOLVED or not p.message.has_trusted_packet_sequence_id or not sequence.valid:
         return True
     set_reference(sequence, thread)
     return False
@@ -45,8 +45,8 @@ cdef bint import_track_descriptor(Timeline timeline, Packet *p, Span track) noex
         process = load_bytes(track, TRACK_DESCRIPTOR_PROCESS)
         load_number(process, PROCESS_DESCRIPTOR_PID, &has_pid)
         return is_set(process) and not has_pid
-    load_number(thread, THREAD_PID, &has_pid)
-    load_number(thread, THREAD_TID, &found)
+    load_number(thread, THREAD_DESCRIPTOR_PID, &has_pid)
+    load_number(thread, THREAD_DESCRIPTOR_TID, &found)
     if not has_pid or not found:
         return True
     if p.status == RESOLVED and timeline.streams.sequences[p.sequence].valid:
@@ -59,7 +59,7 @@ cdef void set_reference(Sequence *sequence, Span thread) noexcept nogil:
     cdef bint found
     sequence.has_reference = True
     sequence.reference_ns = saturating_mul(
-        <int64_t>load_number(thread, THREAD_REFERENCE_TIMESTAMP_US, &found), 1000
+        <int64_t>load_number(thread, THREAD_DESCRIPTOR_REFERENCE_TIMESTAMP_US, &found), 1000
     )
 
 
@@ -80,10 +80,10 @@ cdef int import_track_event(Timeline timeline, Packet *p) except -1 nogil:
         elif f.number == TRACK_EVENT_TIMESTAMP_ABSOLUTE_US:
             if is_number(&f):
                 absolute_us = <int64_t>f.value
-    if not p.has_sequence_id:
+    if not p.message.has_trusted_packet_sequence_id:
         return STOP_END
     if not has_delta and absolute_us == 0:
-        if status == RESOLVED and p.has_timestamp:
+        if status == RESOLVED and p.message.has_timestamp:
             push(&timeline.sorter, p.trace_time)
         return STOP_END
     if status == RESOLVED:
@@ -294,8 +294,10 @@ cdef bint has_times_after_sorting(Packet *p) noexcept nogil:
 
 cdef int64_t process_start(Span process, bint *found) noexcept nogil:
     """When a process started; Perfetto passes over processes without a command line."""
-    cdef int64_t start_ns = <int64_t>load_number(process, PROCESS_START_FROM_BOOT, found)
-    found[0] = found[0] and is_set(load_bytes(process, PROCESS_CMDLINE))
+    cdef int64_t start_ns = <int64_t>load_number(
+        process, TREE_PROCESS_PROCESS_START_FROM_BOOT, found
+    )
+    found[0] = found[0] and is_set(load_bytes(process, TREE_PROCESS_CMDLINE))
     return start_ns
 
 

@@ -71,6 +71,7 @@ cdef class Importer:
 
     # Packets
 
+    # long: the cases have the order of the function that it follows
     cdef int import_packet(self, Span s) except -1 nogil:
         """ProtoTraceReader::ParsePacket; returns a Stop, STOP_END to go on."""
         cdef Packet *p = &self.packet
@@ -82,68 +83,73 @@ cdef class Importer:
             return STOP_COMPRESSED
         if (
             p.after_sorting_field and self.final is None and not self.learns
-            and (p.payloads > 1 or has_times_after_sorting(p))
+            and (p.message.n_data > 1 or has_times_after_sorting(p))
         ):
             return STOP_NEEDS_FINAL
         p.machine = self.streams.machine_of(p)
-        p.sequence = <uint32_t>self.streams.sequence(p.machine, p.sequence_id)
+        p.sequence = <uint32_t>self.streams.sequence(
+            p.machine, p.message.trusted_packet_sequence_id
+        )
         sequence = &self.streams.sequences[p.sequence]
-        self.timeline.row.payload = p.payload
-        self.timeline.row.packet_sequence = p.sequence_id
-        self.timeline.row.machine = p.machine_id
-        if is_set(p.system_info) or is_set(p.chrome_events) or p.inner_field == PACKET_ETW_EVENTS:
+        self.timeline.row.payload = <uint16_t>min(p.message.data, <uint32_t>0xFFFF)
+        self.timeline.row.packet_sequence = p.message.trusted_packet_sequence_id
+        self.timeline.row.machine = p.message.machine_id
+        if (
+            is_set(p.message.system_info) or is_set(p.message.chrome_events)
+            or p.inner_field == PACKET_ETW_EVENTS
+        ):
             self.streams.note_system(p)
 
-        if p.cleared or p.flags & FLAG_INCREMENTAL_STATE_CLEARED:
-            if p.has_sequence_id:
+        if p.cleared:
+            if p.message.has_trusted_packet_sequence_id:
                 sequence.valid = True
                 sequence.default_clock = 0
                 sequence.has_reference = False
                 sequence.reference_ns = 0
-        elif p.dropped and p.has_sequence_id:
+        elif p.message.previous_packet_dropped and p.message.has_trusted_packet_sequence_id:
             sequence.valid = False
             sequence.has_reference = False
             sequence.reference_ns = 0
-        if is_set(p.defaults) and p.has_sequence_id:
+        if is_set(p.message.trace_packet_defaults) and p.message.has_trusted_packet_sequence_id:
             sequence.default_clock = <uint32_t>load_number(
-                p.defaults, DEFAULTS_TIMESTAMP_CLOCK_ID, &found
+                p.message.trace_packet_defaults, DEFAULTS_TIMESTAMP_CLOCK_ID, &found
             )
 
-        if is_set(p.extension) and p.payloads == 0:
-            self.extensions.read_alone(p.extension, p.machine)
-        if is_set(p.snapshot):
+        if is_set(p.message.tracetime_snapshot) and p.message.n_data == 0:
+            self.extensions.read_alone(p.message.tracetime_snapshot, p.machine)
+        if is_set(p.message.clock_snapshot):
             return self.snapshots.import_snapshot(p)
-        if is_set(p.remote_sync):
+        if is_set(p.message.remote_clock_sync):
             return self.snapshots.import_remote_sync(p)
-        if is_set(p.service_event):
+        if is_set(p.message.service_event):
             return self.import_service_event(p)
-        if p.extension_descriptor:
+        if is_set(p.message.extension_descriptor):
             return STOP_END
-        if p.flags & FLAG_NEEDS_INCREMENTAL_STATE:
-            if p.sequence_id == 0:
+        if p.message.sequence_flags & FLAG_NEEDS_INCREMENTAL_STATE:
+            if p.message.trusted_packet_sequence_id == 0:
                 return self.timeline.fail(ERROR_INCREMENTAL_SEQUENCE)
             if not sequence.valid:
-                if p.has_timestamp:
+                if p.message.has_timestamp:
                     self.timeline.emit(
                         KIND_PACKET, 0, p.clock or sequence.default_clock
                         or self.streams.machines[p.machine].default_clock,
-                        p.timestamp, 0, SKIPPED_INCREMENTAL_STATE,
+                        p.message.timestamp, 0, SKIPPED_INCREMENTAL_STATE,
                     )
                 return STOP_END
         return self.place_packet(p)
 
     cdef int import_service_event(self, Packet *p) except -1 nogil:
-        cdef uint32_t clock = p.clock if p.has_clock else BOOTTIME
+        cdef uint32_t clock = p.clock if p.message.has_timestamp_clock_id else BOOTTIME
         cdef int64_t ns = 0
         cdef bint found
         cdef int status = self.clocks.to_trace_time_or_raw(
-            p.machine, machine_key(clock, p.machine), p.timestamp, &ns
+            p.machine, machine_key(clock, p.machine), p.message.timestamp, &ns
         )
-        if p.has_timestamp:
-            self.timeline.emit(KIND_PACKET, 0, clock, p.timestamp, ns, status)
-        if load_number(p.service_event, SERVICE_ALL_DATA_SOURCES_FLUSHED, &found):
+        if p.message.has_timestamp:
+            self.timeline.emit(KIND_PACKET, 0, clock, p.message.timestamp, ns, status)
+        if load_number(p.message.service_event, SERVICE_ALL_DATA_SOURCES_FLUSHED, &found):
             self.timeline.sorter.flushes += 1
-        if load_number(p.service_event, SERVICE_READ_TRACING_BUFFERS_COMPLETED, &found):
+        if load_number(p.message.service_event, SERVICE_READ_TRACING_BUFFERS_COMPLETED, &found):
             note_buffers_read(&self.timeline.sorter)
         return STOP_END
 
@@ -157,7 +163,7 @@ cdef class Importer:
         cdef Key key
         cdef int64_t ns = 0
         cdef int status
-        if not p.has_timestamp:
+        if not p.message.has_timestamp:
             p.placed = True
             p.trace_time = max(m.latest_ns, self.timeline.sorter.latest_ns)
             return self.import_items(p)
@@ -166,25 +172,26 @@ cdef class Importer:
         scoped = is_sequence_scoped(clock)
         if clock == 0:
             clock = m.default_clock
-        if p.chrome and (clock == 0 or clock == MONOTONIC):
+        if (is_set(p.message.chrome_events) or is_set(p.message.chrome_metadata)) and (
+            clock == 0 or clock == MONOTONIC):
             clock = MONOTONIC
             status = self.clocks.to_trace_time_or_raw(
-                p.machine, machine_key(clock, p.machine), p.timestamp, &ns
+                p.machine, machine_key(clock, p.machine), p.message.timestamp, &ns
             )
             if status == OVERFLOW:
                 p.clock = clock
                 return self.give_up(p, status)
         elif clock == 0:
             status = AS_IS
-            ns = p.timestamp
+            ns = p.message.timestamp
         else:
             key = machine_key(clock, p.machine)
             if scoped:
-                if p.sequence_id == 0:
+                if p.message.trusted_packet_sequence_id == 0:
                     return self.timeline.fail(ERROR_TIMESTAMP_SEQUENCE)
-                key.sequence = p.sequence_id
+                key.sequence = p.message.trusted_packet_sequence_id
                 key.file = self.timeline.file
-            status = self.clocks.to_trace_time(p.machine, key, p.timestamp, &ns)
+            status = self.clocks.to_trace_time(p.machine, key, p.message.timestamp, &ns)
             if status != RESOLVED:
                 if status != OVERFLOW and not self.clocks.at_end and (
                     self.timeline.sorter.full_sort or not self.timeline.sorter.extracted
@@ -202,7 +209,7 @@ cdef class Importer:
                     self.final.timeline.continue_packet(self.timeline)
                     late.machine = self.final.streams.machine_of(&late)
                     late.sequence = <uint32_t>self.final.streams.sequence(
-                        late.machine, late.sequence_id
+                        late.machine, late.message.trusted_packet_sequence_id
                     )
                     status = self.final.place_packet(&late)
                     p.placed = late.placed
@@ -219,29 +226,29 @@ cdef class Importer:
         p.source_ns = self.clocks.engine.source_ns
         p.own_status = <int8_t>status
         if not is_mark(p):
-            self.timeline.emit(KIND_PACKET, 0, clock, p.timestamp, ns, status)
+            self.timeline.emit(KIND_PACKET, 0, clock, p.message.timestamp, ns, status)
         return self.import_items(p)
 
     cdef int give_up(self, Packet *p, int status) except -1 nogil:
         """Make rows without trace time of a packet that is dropped, and of its items."""
-        self.timeline.emit(KIND_PACKET, 0, p.clock, p.timestamp, 0, status)
+        self.timeline.emit(KIND_PACKET, 0, p.clock, p.message.timestamp, 0, status)
         p.source_ns = self.clocks.engine.source_ns
         p.own_status = p.status = <int8_t>status
         return self.import_items(p)
 
     cdef int import_items(self, Packet *p) except -1 nogil:
         """Import the items of a packet, which have timestamps of their own."""
-        if p.payloads > 1:
+        if p.message.n_data > 1:
             return self.import_fields(p)
         if p.inner_field:
             return import_items(self.timeline, p, p.inner_field)
-        if is_set(p.thread_descriptor):
-            if import_thread_descriptor(self.timeline, p, p.thread_descriptor):
+        if is_set(p.message.thread_descriptor):
+            if import_thread_descriptor(self.timeline, p, p.message.thread_descriptor):
                 return STOP_END
-        elif is_set(p.track_descriptor):
-            if import_track_descriptor(self.timeline, p, p.track_descriptor):
+        elif is_set(p.message.track_descriptor):
+            if import_track_descriptor(self.timeline, p, p.message.track_descriptor):
                 return STOP_END
-        elif taken_silently(p.payload):
+        elif taken_silently(p.message.data):
             return STOP_END
         if p.status == RESOLVED:
             push(&self.timeline.sorter, p.trace_time)
@@ -259,11 +266,7 @@ cdef class Importer:
                 continue
             payload = span_of(&f)
             if is_inner(f.number):
-                p.inner = payload
-                # These modules read the last such field of the packet, others the current one.
-                if f.number == PACKET_ANDROID_LOG or f.number == PACKET_POWER_RAILS:
-                    p.inner = load_bytes(p.whole, f.number)
-                return import_items(self.timeline, p, f.number)
+                return import_items(self.timeline, p, p.inner_field)
             if f.number == PACKET_THREAD_DESCRIPTOR:
                 if import_thread_descriptor(self.timeline, p, payload):
                     return STOP_END
@@ -396,7 +399,7 @@ cdef class Importer:
                     return stop
                 self.packets += 1
                 if self.observer is not None and size:
-                    full = self.notify(packet, first)
+                    full = self.notify(first)
                 if self.rows.n >= self.batch_rows or full:
                     resume[0] = at
                     return STOP_ROWS
@@ -409,21 +412,24 @@ cdef class Importer:
         payload.end = at
         return STOP_END
 
-    cdef int notify(self, Span packet, int64_t first) except -1 nogil:
+    cdef int notify(self, int64_t first) except -1 nogil:
         """Give the observer a packet that has been imported."""
         cdef Packet *p = &self.packet
         cdef ImportedPacket imported
-        imported.whole = packet
+        imported.whole = p.whole
+        imported.message = &p.message
+        imported.inner = p.inner
+        imported.inner_field = p.inner_field
         imported.packet = self.timeline.row.packet
         imported.offset = self.timeline.row.offset
         imported.machine = p.machine
         imported.sequence = p.sequence
-        imported.has_sequence_id = p.has_sequence_id
+        imported.has_sequence_id = p.message.has_trusted_packet_sequence_id
         imported.valid = self.streams.sequences[p.sequence].valid
-        imported.cleared = p.cleared or p.flags & FLAG_INCREMENTAL_STATE_CLEARED
+        imported.cleared = p.cleared
         imported.placed = p.placed
         imported.trace_time = p.trace_time
-        imported.snapshot_taken = is_set(p.snapshot) and self.snapshots.taken
+        imported.snapshot_taken = is_set(p.message.clock_snapshot) and self.snapshots.taken
         imported.ftrace_valid_ns = self.streams.machines[p.machine].ftrace_valid_ns
         return self.observer.observe(&imported, self.rows, first)
 

@@ -178,10 +178,10 @@ cdef class Timeline:
         """An item without a time of its own has its packet's, and is placed as that is."""
         if p.status == RESOLVED:
             push(&self.sorter, p.trace_time)
-        if not p.has_timestamp:
+        if not p.message.has_timestamp:
             return self.emit(kind, item, 0, p.trace_time, p.trace_time, AS_IS)
         self.clocks.engine.source_ns = p.source_ns
-        return self.emit(kind, item, p.clock, p.timestamp, p.trace_time, p.own_status)
+        return self.emit(kind, item, p.clock, p.message.timestamp, p.trace_time, p.own_status)
 
     cdef int emit_trace_time(
         self, Packet *p, Kind kind, uint32_t item, int64_t timestamp

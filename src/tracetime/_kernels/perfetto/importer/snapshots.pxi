@@ -14,7 +14,7 @@ cdef class Snapshots:
 
     cdef int import_snapshot(self, Packet *p) except -1 nogil:
         """ProtoTraceReader::ParseClockSnapshot."""
-        cdef Span rest = p.snapshot
+        cdef Span rest = p.message.clock_snapshot
         cdef Field f
         cdef SnapshotClock one
         cdef Key key
@@ -31,9 +31,9 @@ cdef class Snapshots:
                 read_clock(span_of(&f), &one)
                 key = machine_key(one.clock, p.machine)
                 if is_sequence_scoped(key.clock):
-                    if p.sequence_id == 0:
+                    if p.message.trusted_packet_sequence_id == 0:
                         return self.timeline.fail(ERROR_SNAPSHOT_SEQUENCE)
-                    key.sequence = p.sequence_id
+                    key.sequence = p.message.trusted_packet_sequence_id
                     key.file = self.timeline.file
                 boottime = boottime or key.clock == BOOTTIME
                 trace_file = trace_file or key.clock == TRACE_FILE
@@ -53,7 +53,7 @@ cdef class Snapshots:
         self.taken = fault == 0
         if fault == 0:
             self.clocks.note_late_snapshot(n)
-        if is_set(p.extension):
+        if is_set(p.message.tracetime_snapshot):
             self.extensions.read(p, self.clocks, n, fault == 0)
         return 0
 
@@ -61,7 +61,7 @@ cdef class Snapshots:
         """ProtoTraceReader::ParseRemoteClockSync."""
         cdef int64_t first_round = self.clocks.engine.n_snapshots
         cdef int64_t first_instant, i
-        if not self.remote.read(p.remote_sync, self.clocks.engine.most_nodes):
+        if not self.remote.read(p.message.remote_clock_sync, self.clocks.engine.most_nodes):
             return self.timeline.fail(ERROR_REMOTE_SYNC)
         self.add_client_rounds(p.machine)
         self.remote.work_out()
@@ -83,7 +83,7 @@ cdef class Snapshots:
         if first == NULL or not (first.once_ns[CLIENT] and first.once_ns[HOST]):
             return False
         return self.rounds.take(
-            p.extension, p.machine, first.once_ns[CLIENT], first.once_ns[HOST]
+            p.message.tracetime_snapshot, p.machine, first.once_ns[CLIENT], first.once_ns[HOST]
         )
 
     cdef int add_client_rounds(self, uint32_t machine) except -1 nogil:

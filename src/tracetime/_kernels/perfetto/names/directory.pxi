@@ -44,24 +44,17 @@ cdef class Directory(PacketObserver):
 
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
         """Learn names from a packet."""
-        cdef Span rest = p.whole
-        cdef Field f
-        cdef Span none
-        none.data = NULL
-        none.end = NULL
-        while next_field(&rest, &f):
-            if f.wire != BYTES:
-                continue
-            if f.number == PACKET_TRACK_DESCRIPTOR:
-                self.learn_track(p.machine, span_of(&f))
-            elif f.number == PACKET_PROCESS_TREE:
-                self.learn_tree(p.machine, span_of(&f))
-            elif f.number == PACKET_FTRACE_EVENTS:
-                self.learn_bundle(p.machine, span_of(&f))
-            elif f.number == PACKET_THREAD_DESCRIPTOR:
-                self.learn_thread(p.machine, span_of(&f))
-            elif f.number == PACKET_PROCESS_DESCRIPTOR:
-                self.learn_process(p.machine, span_of(&f), none)
+        cdef const TracePacket *m = p.message
+        if is_set(m.track_descriptor):
+            self.learn_track(p.machine, m.track_descriptor)
+        if is_set(m.process_tree):
+            self.learn_tree(p.machine, m.process_tree)
+        if is_set(m.ftrace_events):
+            self.learn_bundle(p.machine, m.ftrace_events)
+        if is_set(m.thread_descriptor):
+            self.learn_thread(p.machine, m.thread_descriptor)
+        if is_set(m.process_descriptor):
+            self.learn_process(p.machine, m.process_descriptor, nothing())
         return False
 
     # Look-up
@@ -183,18 +176,18 @@ cdef class Directory(PacketObserver):
         cdef Span name
         cdef int arguments = 0
         cdef bint found
-        cdef int32_t pid = <int32_t>load_number(process, PROCESS_PID, &found)
+        cdef int32_t pid = <int32_t>load_number(process, TREE_PROCESS_PID, &found)
         name.data = NULL
         name.end = NULL
         while next_field(&rest, &f):
-            if f.number == PROCESS_CMDLINE and f.wire == BYTES:
+            if f.number == TREE_PROCESS_CMDLINE and f.wire == BYTES:
                 if arguments == 0:
                     name = span_of(&f)
                 arguments += 1
         if arguments == 0:
             return 0
         # The process's main thread has its pid.
-        if load_number(process, PROCESS_CMDLINE_IS_COMM, &found):
+        if load_number(process, TREE_PROCESS_CMDLINE_IS_COMM, &found):
             self.call_thread(machine, True, pid, pid, name, THREAD_BY_SYSTEM)
         if arguments == 1 and name.end > name.data:
             blank = <const uint8_t *>memchr(name.data, b" ", <size_t>(name.end - name.data))
@@ -310,9 +303,9 @@ cdef class Directory(PacketObserver):
     cdef int32_t learn_thread(self, uint32_t machine, Span thread) except -2 nogil:
         """ParseThreadDescriptor; the thread of that pid and tid, -1 without any."""
         cdef bint has_pid, has_tid
-        cdef int32_t pid = <int32_t>load_number(thread, THREAD_PID, &has_pid)
-        cdef int64_t tid = <int64_t>load_number(thread, THREAD_TID, &has_tid)
-        cdef Span name = load_bytes(thread, THREAD_THREAD_NAME)
+        cdef int32_t pid = <int32_t>load_number(thread, THREAD_DESCRIPTOR_PID, &has_pid)
+        cdef int64_t tid = <int64_t>load_number(thread, THREAD_DESCRIPTOR_TID, &has_tid)
+        cdef Span name = load_bytes(thread, THREAD_DESCRIPTOR_THREAD_NAME)
         cdef int32_t index
         if not has_pid or not has_tid:
             return -1
@@ -375,8 +368,8 @@ cdef class Directory(PacketObserver):
             return 0
         one = &self.known[index]
         if not one.has_pid and not one.has_tid and is_set(thread):
-            tid = <int64_t>load_number(thread, THREAD_TID, &one.has_tid)
-            pid = <int32_t>load_number(thread, THREAD_PID, &found)
+            tid = <int64_t>load_number(thread, THREAD_DESCRIPTOR_TID, &one.has_tid)
+            pid = <int32_t>load_number(thread, THREAD_DESCRIPTOR_PID, &found)
             one.has_pid = one.has_tid = one.has_tid and found
             one.tid = tid
             one.pid = pid

@@ -26,57 +26,34 @@ cdef class Names(PacketObserver):
         """What n rows are, as arrays by column name; see `Batch.take`."""
         return self.batch.take(n)
 
-    # long: one pass over the fields, then a branch for each kind of packet
+    # long: a branch for each kind of packet
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
         """Keep what the packet defines, and say what its rows are; whether the batch is full."""
-        cdef Span rest = p.whole
+        cdef const TracePacket *m = p.message
         cdef Place *place = self.interned.place(p.sequence)
-        cdef Field f
-        cdef Span inner = nothing(), interned = nothing(), defaults = nothing()
-        cdef Span thread = nothing(), sample = nothing(), dumps = nothing(), tree = nothing()
+        cdef Span defaults, thread = m.thread_descriptor
         cdef RowDetails w
-        cdef uint32_t field = 0
+        cdef uint32_t field = p.inner_field
         cdef bint has_pid, has_tid
         cdef int64_t i
-        while next_field(&rest, &f):
-            if f.wire != BYTES:
-                continue
-            if is_inner(f.number):
-                if field == 0:
-                    field = f.number
-                    inner = span_of(&f)
-                elif field == PACKET_ANDROID_LOG and f.number == field:
-                    inner = span_of(&f)
-            elif f.number == PACKET_INTERNED_DATA:
-                interned = span_of(&f)
-            elif f.number == PACKET_TRACE_PACKET_DEFAULTS:
-                defaults = span_of(&f)
-            elif f.number == PACKET_THREAD_DESCRIPTOR:
-                thread = span_of(&f)
-            elif f.number == PACKET_TRACK_DESCRIPTOR:
-                thread = load_bytes(span_of(&f), TRACK_DESCRIPTOR_THREAD)
-            elif f.number == PACKET_PERF_SAMPLE:
-                sample = span_of(&f)
-            elif f.number == PACKET_PROFILE_PACKET:
-                dumps = span_of(&f)
-            elif f.number == PACKET_PROCESS_TREE:
-                tree = span_of(&f)
+        if is_set(m.track_descriptor):
+            thread = load_bytes(m.track_descriptor, TRACK_DESCRIPTOR_THREAD)
         if p.has_sequence_id:
             if p.cleared:
                 place.has_track = False
                 if place.interned != NULL:
                     self.interned.drop(place.interned)
-            if is_set(interned) and p.valid:
-                self.interned.intern(place, p.sequence, interned)
-            if is_set(defaults):
-                defaults = load_bytes(defaults, DEFAULTS_TRACK_EVENT_DEFAULTS)
+            if is_set(m.interned_data) and p.valid:
+                self.interned.intern(place, p.sequence, m.interned_data)
+            if is_set(m.trace_packet_defaults):
+                defaults = load_bytes(m.trace_packet_defaults, DEFAULTS_TRACK_EVENT_DEFAULTS)
                 place.track = load_number(
                     defaults, TRACK_EVENT_DEFAULTS_TRACK_UUID, &place.has_track
                 )
             if is_set(thread) and p.valid:
-                i = <int64_t>load_number(thread, THREAD_TID, &has_tid)
+                i = <int64_t>load_number(thread, THREAD_DESCRIPTOR_TID, &has_tid)
                 if has_tid:
-                    place.pid = <int32_t>load_number(thread, THREAD_PID, &has_pid)
+                    place.pid = <int32_t>load_number(thread, THREAD_DESCRIPTOR_PID, &has_pid)
                     place.tid = i
                     place.has_thread = has_pid
         if rows.n <= first:
@@ -85,30 +62,33 @@ cdef class Names(PacketObserver):
         w = bare()
         w.args = w.args_end = self.batch.args.n
         if field == PACKET_TRACK_EVENT:
-            name_track_event(self.tables, p, place, inner, &w)
+            name_track_event(self.tables, p, place, p.inner, &w)
         elif field == PACKET_FTRACE_EVENTS:
-            return name_bundle(self.tables, p, inner, rows, first, &w)
+            return name_bundle(self.tables, p, p.inner, rows, first, &w)
         elif field == PACKET_ANDROID_LOG:
             return name_items(
-                self.tables, p, inner, rows, first, &w, KIND_ANDROID_LOG, LOG_PACKET_EVENTS
+                self.tables, p, p.inner, rows, first, &w, KIND_ANDROID_LOG, LOG_PACKET_EVENTS
             )
         elif field == PACKET_ETW_EVENTS:
-            w.cpu = <int32_t>load_number(inner, ETW_CPU, &has_tid)
+            w.cpu = <int32_t>load_number(p.inner, ETW_CPU, &has_tid)
             if has_tid:
                 w.has |= HAS_CPU
-            return name_items(self.tables, p, inner, rows, first, &w, KIND_ETW_EVENT, ETW_EVENT)
+            return name_items(
+                self.tables, p, p.inner, rows, first, &w, KIND_ETW_EVENT, ETW_EVENT
+            )
         elif field == PACKET_STREAMING_PROFILE_PACKET and place.has_thread:
             self.tables.set_thread(p.machine, True, place.pid, place.tid, &w)
-        elif is_set(dumps):
+        elif is_set(m.profile_packet):
             return name_items(
-                self.tables, p, dumps, rows, first, &w, KIND_HEAP_DUMP, PROFILE_PROCESS_DUMPS
+                self.tables, p, m.profile_packet, rows, first, &w, KIND_HEAP_DUMP,
+                PROFILE_PROCESS_DUMPS,
             )
-        elif is_set(tree):
+        elif is_set(m.process_tree):
             return name_items(
-                self.tables, p, tree, rows, first, &w, KIND_PROCESS_START, TREE_PROCESSES
+                self.tables, p, m.process_tree, rows, first, &w, KIND_PROCESS_START, TREE_PROCESSES
             )
-        elif is_set(sample):
-            name_item(self.tables, p, sample, -1, &w)
+        elif is_set(m.perf_sample):
+            name_item(self.tables, p, m.perf_sample, -1, &w)
         for i in range(first, rows.n):
             self.batch.put(&w)
         return self.batch.is_full()
@@ -234,7 +214,7 @@ cdef int name_item(
             tables.set_thread(p.machine, found, pid, tid, w)
     elif kind == KIND_HEAP_DUMP or kind == KIND_PROCESS_START:
         pid = <int32_t>load_number(
-            item, HEAP_SAMPLES_PID if kind == KIND_HEAP_DUMP else PROCESS_PID, &has_pid
+            item, HEAP_SAMPLES_PID if kind == KIND_HEAP_DUMP else TREE_PROCESS_PID, &has_pid
         )
         if has_pid:
             tables.set_thread(p.machine, False, pid, 0, w)

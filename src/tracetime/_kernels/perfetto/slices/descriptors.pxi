@@ -53,9 +53,9 @@ cdef int32_t replay_thread_descriptor(
 ) except -1 nogil:
     """ParseThreadDescriptor."""
     cdef bint found
-    cdef int64_t pid = <int32_t>load_number(thread, THREAD_PID, &found)
-    cdef int64_t tid = <int64_t>load_number(thread, THREAD_TID, &found)
-    cdef Span name = load_bytes(thread, THREAD_THREAD_NAME)
+    cdef int64_t pid = <int32_t>load_number(thread, THREAD_DESCRIPTOR_PID, &found)
+    cdef int64_t tid = <int64_t>load_number(thread, THREAD_DESCRIPTOR_TID, &found)
+    cdef Span name = load_bytes(thread, THREAD_DESCRIPTOR_THREAD_NAME)
     cdef int32_t which, code = NO_NAME
     cdef uint64_t type
     if sandboxed:
@@ -64,7 +64,7 @@ cdef int32_t replay_thread_descriptor(
     if name.end > name.data:
         code = log.strings.code_foreign(name)
     else:
-        type = load_number(thread, THREAD_CHROME_THREAD_TYPE, &found)
+        type = load_number(thread, THREAD_DESCRIPTOR_CHROME_THREAD_TYPE, &found)
         if found and type < <uint64_t>log.n_thread_names:
             code = log.thread_names[type]
     log.processes.name_thread(which, code, THREAD_BY_DESCRIPTOR)
@@ -143,11 +143,11 @@ cdef int replay_tree_process(SliceLog log, uint32_t machine, Span process) excep
     cdef Span name = nothing()
     cdef int arguments = 0
     cdef bint found
-    cdef int64_t pid = <uint32_t>load_number(process, PROCESS_PID, &found)
-    cdef int64_t parent = <uint32_t>load_number(process, PROCESS_PPID, &found)
+    cdef int64_t pid = <uint32_t>load_number(process, TREE_PROCESS_PID, &found)
+    cdef int64_t parent = <uint32_t>load_number(process, TREE_PROCESS_PPID, &found)
     cdef int32_t which, code
     while next_field(&rest, &f):
-        if f.number == PROCESS_CMDLINE and f.wire == BYTES:
+        if f.number == TREE_PROCESS_CMDLINE and f.wire == BYTES:
             if arguments == 0:
                 name = span_of(&f)
             arguments += 1
@@ -157,7 +157,7 @@ cdef int replay_tree_process(SliceLog log, uint32_t machine, Span process) excep
         name = without_queue(name)
     log.processes.process(machine, parent)
     which = log.processes.process(machine, pid)
-    if load_number(process, PROCESS_CMDLINE_IS_COMM, &found):
+    if load_number(process, TREE_PROCESS_CMDLINE_IS_COMM, &found):
         log.processes.name_thread(
             log.processes.thread(machine, pid), log.strings.code_foreign(name), THREAD_BY_SYSTEM
         )

@@ -2,24 +2,7 @@
 #
 # Follows Perfetto's src/trace_processor/importers/proto/frame_timeline_event_parser.cc.
 
-# Of Android's own extension of TracePacket, protos/third_party/android/frameworks/native/tracing/
-# frameworks_native_trace_packet.proto.
 cdef enum:
-    PACKET_FRAME_TIMELINE_EVENT = 76
-
-
-cdef enum:
-    # FrameTimelineEvent, and its messages.
-    EXPECTED_DISPLAY_FRAME_START = 1
-    ACTUAL_DISPLAY_FRAME_START = 2
-    EXPECTED_SURFACE_FRAME_START = 3
-    ACTUAL_SURFACE_FRAME_START = 4
-    FRAME_END = 5
-    FRAME_COOKIE = 1
-    FRAME_TOKEN = 2
-    DISPLAY_FRAME_PID = 3
-    SURFACE_FRAME_DISPLAY_FRAME_TOKEN = 3
-    SURFACE_FRAME_PID = 4
     # Frames with later timestamps are refused (IsBadTimestamp).
     LATEST_S = 9223372026
 
@@ -33,14 +16,14 @@ cdef int replay_frame(SliceLog log, int32_t number, Span message) except -1 nogi
     cdef int kind
     memset(has, 0, sizeof(has))
     while next_field(&rest, &f):
-        if f.wire == BYTES and EXPECTED_DISPLAY_FRAME_START <= f.number <= FRAME_END:
+        if f.wire == BYTES and FRAME_EXPECTED_DISPLAY_FRAME_START <= f.number <= FRAME_FRAME_END:
             found[f.number] = span_of(&f)
             has[f.number] = True
     if log.entries[number].ts >= <int64_t>LATEST_S * 1000000000:
         return 0
-    for kind in range(EXPECTED_DISPLAY_FRAME_START, FRAME_END + 1):
+    for kind in range(FRAME_EXPECTED_DISPLAY_FRAME_START, FRAME_FRAME_END + 1):
         if has[kind]:
-            if kind == FRAME_END:
+            if kind == FRAME_FRAME_END:
                 return end_frame(log, number, found[kind])
             return begin_frame(log, number, kind, found[kind])
     return 0
@@ -64,12 +47,12 @@ cdef int begin_frame(SliceLog log, int32_t number, int kind, Span message) excep
     """Parse...FrameStart: begin a slice named by its token."""
     cdef Entry *e = &log.entries[number]
     cdef bint is_surface = (
-        kind == EXPECTED_SURFACE_FRAME_START or kind == ACTUAL_SURFACE_FRAME_START
+        kind == FRAME_EXPECTED_SURFACE_FRAME_START or kind == FRAME_ACTUAL_SURFACE_FRAME_START
     )
-    cdef bint actual = kind == ACTUAL_DISPLAY_FRAME_START or kind == ACTUAL_SURFACE_FRAME_START
+    cdef bint actual = kind == FRAME_ACTUAL_DISPLAY_FRAME_START or kind == FRAME_ACTUAL_SURFACE_FRAME_START
     cdef bint has_cookie, has_token, has_pid, has_display = True
-    cdef int64_t cookie = <int64_t>load_number(message, FRAME_COOKIE, &has_cookie)
-    cdef int64_t token = <int64_t>load_number(message, FRAME_TOKEN, &has_token)
+    cdef int64_t cookie = <int64_t>load_number(message, DISPLAY_FRAME_COOKIE, &has_cookie)
+    cdef int64_t token = <int64_t>load_number(message, DISPLAY_FRAME_TOKEN, &has_token)
     cdef int64_t pid = <uint32_t>load_number(
         message, SURFACE_FRAME_PID if is_surface else DISPLAY_FRAME_PID, &has_pid
     )
@@ -82,7 +65,7 @@ cdef int begin_frame(SliceLog log, int32_t number, int kind, Span message) excep
         return 0
     process = log.processes.process(e.machine, pid)
     log.memos.of(MEMO_FRAME, e.machine, cookie)[0] = 2 * process + actual
-    if kind == EXPECTED_SURFACE_FRAME_START:
+    if kind == FRAME_EXPECTED_SURFACE_FRAME_START:
         memo = log.memos.of(MEMO_FRAME_TOKEN, process, token)
         if memo[0] != UNSET:
             # All frames of one token have the same expectation.
@@ -102,7 +85,7 @@ cdef int end_frame(SliceLog log, int32_t number, Span message) except -1 nogil:
     """ParseFrameEnd."""
     cdef Entry *e = &log.entries[number]
     cdef bint found
-    cdef int64_t cookie = <int64_t>load_number(message, FRAME_COOKIE, &found)
+    cdef int64_t cookie = <int64_t>load_number(message, FRAME_END_COOKIE, &found)
     cdef int32_t *memo
     cdef int32_t process, track
     cdef bint actual

@@ -8,79 +8,57 @@ cdef class SliceReader(PacketObserver):
     def __cinit__(self, SliceLog log not None):
         self.log = log
 
-    # long: one pass over the fields, then a branch for each kind of packet
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
-        cdef Span rest = p.whole
-        cdef Place *place
-        cdef SequenceState *state
-        cdef Field f
-        cdef Span event = nothing(), interned = nothing(), defaults = nothing()
-        cdef Span thread = nothing(), track = nothing(), process = nothing(), tree = nothing()
-        cdef Span bundle = nothing(), frame = nothing()
-        while next_field(&rest, &f):
-            if f.wire != BYTES:
-                continue
-            if f.number == PACKET_TRACK_EVENT:
-                event = span_of(&f)
-            elif f.number == PACKET_INTERNED_DATA:
-                interned = span_of(&f)
-            elif f.number == PACKET_TRACE_PACKET_DEFAULTS:
-                defaults = span_of(&f)
-            elif f.number == PACKET_THREAD_DESCRIPTOR:
-                thread = span_of(&f)
-            elif f.number == PACKET_TRACK_DESCRIPTOR:
-                track = span_of(&f)
-            elif f.number == PACKET_PROCESS_DESCRIPTOR:
-                process = span_of(&f)
-            elif f.number == PACKET_PROCESS_TREE:
-                tree = span_of(&f)
-            elif f.number == PACKET_FTRACE_EVENTS:
-                bundle = span_of(&f)
-            elif f.number == PACKET_FRAME_TIMELINE_EVENT:
-                frame = span_of(&f)
-            elif f.number == PACKET_SERVICE_EVENT:
-                note_start(self.log, p.machine, span_of(&f), rows, first)
-            elif f.number == PACKET_TRACE_CONFIG:
-                note_config(self.log, p.machine, span_of(&f))
+        cdef const TracePacket *m = p.message
+        cdef Span thread
+        if is_set(m.service_event):
+            note_start(self.log, p.machine, m.service_event, rows, first)
+        if is_set(m.trace_config):
+            note_config(self.log, p.machine, m.trace_config)
         if p.has_sequence_id:
-            place = self.log.interned.place(p.sequence)
-            state = self.log.sequence(p.sequence)
-            if p.cleared:
-                place.has_track = False
-                state.defaults.n = state.known_counters = 0
-                state.has_reference = False
-                self.keep_thread(p.sequence)
-                if place.interned != NULL:
-                    self.log.interned.drop(place.interned)
-            if is_set(interned) and p.valid:
-                self.log.interned.intern(place, p.sequence, interned)
-            if is_set(defaults):
-                self.set_defaults(place, state, defaults)
-        if is_set(event):
-            log_track_event(self.log, p, event, rows, first)
-            return False
-        if is_set(bundle):
-            log_bundle(self.log, p, bundle, rows, first)
-            return False
-        if is_set(track):
+            self.follow(p)
+        if is_set(m.track_event):
+            log_track_event(self.log, p, m.track_event, rows, first)
+        elif is_set(m.ftrace_events):
+            log_bundle(self.log, p, m.ftrace_events, rows, first)
+        elif is_set(m.track_descriptor):
             if p.placed:
-                self.log.tree.reserve(p.machine, track)
-                if p.valid and is_set(load_bytes(track, TRACK_DESCRIPTOR_THREAD)):
-                    self.set_thread(p, track, load_bytes(track, TRACK_DESCRIPTOR_THREAD))
-                log_message(self.log, p, ENTRY_TRACK_DESCRIPTOR, track)
-        elif is_set(thread):
+                self.log.tree.reserve(p.machine, m.track_descriptor)
+                thread = load_bytes(m.track_descriptor, TRACK_DESCRIPTOR_THREAD)
+                if p.valid and is_set(thread):
+                    self.set_thread(p, m.track_descriptor, thread)
+                log_message(self.log, p, ENTRY_TRACK_DESCRIPTOR, m.track_descriptor)
+        elif is_set(m.thread_descriptor):
             if p.placed and p.valid and p.has_sequence_id:
-                self.set_thread(p, nothing(), thread)
-                log_message(self.log, p, ENTRY_THREAD_DESCRIPTOR, thread)
-        elif is_set(process):
-            log_message(self.log, p, ENTRY_PROCESS_DESCRIPTOR, process)
-        elif is_set(tree):
-            log_message(self.log, p, ENTRY_PROCESS_TREE, tree)
-        elif is_set(frame) and p.placed:
-            log_message(self.log, p, ENTRY_FRAME, frame)
+                self.set_thread(p, nothing(), m.thread_descriptor)
+                log_message(self.log, p, ENTRY_THREAD_DESCRIPTOR, m.thread_descriptor)
+        elif is_set(m.process_descriptor):
+            log_message(self.log, p, ENTRY_PROCESS_DESCRIPTOR, m.process_descriptor)
+        elif is_set(m.process_tree):
+            log_message(self.log, p, ENTRY_PROCESS_TREE, m.process_tree)
+        elif m.data == PACKET_FRAME_TIMELINE_EVENT and p.placed:
+            log_message(self.log, p, ENTRY_FRAME, m.payload)
             if rows.n > first and self.log.n:
                 self.log.entries[self.log.n - 1].row = self.log.base + first
         return False
+
+    cdef int follow(self, const ImportedPacket *p) except -1 nogil:
+        """Note what a packet says of the events of its sequence that follow."""
+        cdef const TracePacket *m = p.message
+        cdef Place *place = self.log.interned.place(p.sequence)
+        cdef SequenceState *state = self.log.sequence(p.sequence)
+        if p.cleared:
+            place.has_track = False
+            state.defaults.n = state.known_counters = 0
+            state.has_reference = False
+            self.keep_thread(p.sequence)
+            if place.interned != NULL:
+                self.log.interned.drop(place.interned)
+        if is_set(m.interned_data) and p.valid:
+            self.log.interned.intern(place, p.sequence, m.interned_data)
+        if is_set(m.trace_packet_defaults):
+            self.set_defaults(place, state, m.trace_packet_defaults)
+        return 0
 
     cdef int set_defaults(
         self, Place *place, SequenceState *state, Span defaults
@@ -98,8 +76,8 @@ cdef class SliceReader(PacketObserver):
         cdef int32_t at
         cdef Span chrome
         cdef bint has_pid, has_tid, found
-        cdef int64_t pid = <int64_t>load_number(thread, THREAD_PID, &has_pid)
-        cdef int64_t tid = <int64_t>load_number(thread, THREAD_TID, &has_tid)
+        cdef int64_t pid = <int64_t>load_number(thread, THREAD_DESCRIPTOR_PID, &has_pid)
+        cdef int64_t tid = <int64_t>load_number(thread, THREAD_DESCRIPTOR_TID, &has_tid)
         if not p.has_sequence_id or is_set(track) and not (has_pid and has_tid):
             return 0
         pid = <int>pid

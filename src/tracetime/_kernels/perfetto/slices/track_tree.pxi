@@ -185,8 +185,8 @@ cdef class TrackTree:
             said.name = self.strings.code_foreign(atrace_name)
         if is_set(thread):
             said.is_state = False
-            said.pid = <int32_t>load_number(thread, THREAD_PID, &said.has_pid)
-            said.tid = <int64_t>load_number(thread, THREAD_TID, &said.has_tid)
+            said.pid = <int32_t>load_number(thread, THREAD_DESCRIPTOR_PID, &said.has_pid)
+            said.tid = <int64_t>load_number(thread, THREAD_DESCRIPTOR_TID, &said.has_tid)
             if not said.has_pid or not said.has_tid:
                 return 0
             said.synthetic = is_set(chrome) and (
