@@ -2,7 +2,11 @@
 
 import contextlib
 import gzip
+import importlib
 import json
+import pkgutil
+import re
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -10,6 +14,7 @@ from text_format import MAGIC, TextTrace, is_text
 
 from tracetime import (
     ClockId,
+    Trace,
     TraceError,
     UsageError,
     clock_id,
@@ -18,9 +23,11 @@ from tracetime import (
     open_trace,
     register_format,
     report,
+    split,
 )
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.sql.session import Session
+from tracetime.verbs.error_tracks import with_error_tracks
 
 pytest_plugins = ["cli"]
 
@@ -207,3 +214,39 @@ def test_events_of_a_clock_with_orders_alone_are_placed_by_the_tube(text, tracet
     printed = tracetime("clocks", text)[1]
     assert "\nOrders\n" in printed
     assert "1  MONOTONIC  BOOTTIME" in printed
+
+
+def test_a_format_of_ones_own_has_a_default_of_each_member_of_some_formats(text, tmp_path):
+    with open_trace(text) as trace:
+        assert (trace.shares, trace.perfetto_reads, trace.rows_are_of_slices) == (
+            set(),
+            None,
+            False,
+        )
+        assert (trace.packets, trace.baked_by, trace.calls(), trace.flow_events()) == (None,) * 4
+        assert (trace.boots, trace.suspended_ns, trace.machine_facts().model) == ({}, {}, "unknown")
+        assert (trace.kernel_reads().shape, trace.wall_bounds().shape) == ((6, 0), (5, 0))
+        assert trace.as_written() is trace
+        for verb in (split, with_error_tracks):
+            with pytest.raises(UsageError, match=r"t\.txt is no Perfetto trace"):
+                verb(trace, *((tmp_path,) if verb is split else ()))
+
+
+def test_no_module_above_the_formats_asks_which_format_a_trace_is_of():
+    def subclasses(kind):
+        for one in kind.__subclasses__():
+            yield from (one, *subclasses(one))
+
+    for module in pkgutil.walk_packages(formats.__path__, "tracetime.formats."):
+        if "worker" not in module.name:
+            importlib.import_module(module.name)
+    known = {one.__name__ for one in subclasses(Trace) if one.__module__.startswith("tracetime.")}
+    assert {"BakedTrace", "CtfTrace", "SpanTrace"} <= known
+    source = Path(formats.__file__).parent.parent
+    above = [
+        path
+        for path in source.rglob("*.py")
+        if path.relative_to(source).parts[0] not in ("formats", "trace")
+    ]
+    asked = re.compile(rf"isinstance\([^)]*\b({'|'.join(known)})\b")
+    assert [path for path in above if asked.search(path.read_text())] == []

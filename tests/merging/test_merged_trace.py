@@ -263,6 +263,20 @@ def test_two_files_of_one_boot_share_their_machine_and_its_processes(tmp_path):
         assert [one.code for one in tt.diagnose(trace)] == []
 
 
+def test_the_rank_of_a_file_is_named_wherever_the_file_says_it(tmp_path):
+    event = {"ph": "X", "name": "x" * 70_000, "ts": 5, "dur": 7, "pid": 1, "tid": 1}
+    ranks = {"a": 3, "b": "3", "c": True, "d": -1, "e": 10**9}
+    paths = [tmp_path / f"{name}.json" for name in ranks]
+    for path, rank in zip(paths, ranks.values(), strict=True):
+        said = {"traceEvents": [event], "distributedInfo": {"rank": rank, "world_size": 9}}
+        path.write_text(json.dumps(said))
+    clock = "REALTIME"
+    syncs = [f"a.json:{clock}={path.name}:{clock}+0ms+-1ms" for path in paths[1:]]
+    made = merged_paths(tmp_path, paths, sync=syncs)
+    names = {one.system_info.machine_name for one in made.packets if one.HasField("system_info")}
+    assert names == {"a.json (rank 3)", "b.json", "c.json", "d.json", "e.json"}
+
+
 def test_ranks_are_named_and_where_their_collectives_put_them(tmp_path):
     world = kineto_ranks(tmp_path, 2)
     made = merged_paths(tmp_path, world.paths)

@@ -6,7 +6,6 @@ import pytest
 from simulated import Machine, usual_clocks
 
 import tracetime as tt
-from tracetime.formats.perfetto.read.boot_facts import boot_facts
 from tracetime.sources.boot import boot_id
 
 needs_boot_id = pytest.mark.skipif(not boot_id(), reason="this system has no boot id")
@@ -20,7 +19,7 @@ def recorded(path, **options):
 
 def facts_of(path):
     with tt.open_trace(path) as trace:
-        return boot_facts(trace)
+        return trace.machine_facts()
 
 
 @needs_boot_id

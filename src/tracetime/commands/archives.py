@@ -27,22 +27,16 @@ def traces_in(
         with_damage: yield an archive of which a part can be read, too, after its members: what
             opens it raises why the others cannot. Without, a warning says so.
     """
-    from tracetime.formats import open_archive, open_standard_input, open_trace
-    from tracetime.trace.trace import Trace
+    from tracetime.formats import open_archive
 
     for path in paths:
         try:
-            archive = (
-                open_standard_input(**options) if path == "-" else open_archive(path, **options)
-            )
+            archive, opens = open_archive(path, **options)
         except TracetimeError as error:
             yield path, partial(_raise, error)
             continue
         if archive is None:
-            yield path, partial(open_trace, path, **options)
-            continue
-        if isinstance(archive, Trace):
-            yield path, partial(_as_is, archive)
+            yield path, opens
             continue
         with archive:
             try:
@@ -63,7 +57,3 @@ def traces_in(
 
 def _raise(error: TracetimeError) -> NoReturn:
     raise error
-
-
-def _as_is(trace: Trace) -> Trace:
-    return trace

@@ -14,11 +14,8 @@ from tracetime.clocks.families import steadiness
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor import Finding
 from tracetime.errors import ConversionError
-from tracetime.formats.perfetto.read.machine_facts import MachineFacts, machine_facts
-from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.graph.graph import ClockGraph
 from tracetime.reporting.measure import ClockPair, Measured, measure
-from tracetime.trace.trace import Trace
 
 SCHEMA: Final = pa.schema(
     [
@@ -55,7 +52,8 @@ def clocks_batch(survey: Survey, findings: list[Finding]) -> tuple[pa.RecordBatc
     pairs = _pairs(graph)
     names = {clock: _name(clock, graph.name(clock)) for pair in pairs for clock in pair}
     measured = measure(survey, findings, names, pairs)
-    machine = _machine(survey.trace)._asdict()
+    facts = survey.trace.machine_facts()
+    machine = {"model": facts.model, "kernel": facts.kernel, "host": facts.host}
     rows = [machine | row for row in _rows(survey, measured, names)]
     return pa.RecordBatch.from_pylist(rows or [machine], schema=SCHEMA), len(measured.beyond)
 
@@ -68,10 +66,6 @@ def _pairs(graph: ClockGraph) -> list[ClockPair]:
     tied = [*graph.compared(), *graph._parts.state.orders.pairs()[:MOST_ORDERED]]
     steady = (sorted(pair, key=steadiness) for pair in tied)
     return list(dict.fromkeys((one, other) for one, other in steady))
-
-
-def _machine(trace: Trace) -> MachineFacts:
-    return machine_facts(trace) if isinstance(trace, PerfettoTrace) else MachineFacts()
 
 
 def _name(clock: ClockId, name: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
@@ -209,29 +210,13 @@ def open_traces(
     return archive.open_all(file, options)
 
 
-def open_standard_input(**options: Any) -> Archive | Trace:
-    """Open what standard input holds: an archive, or the trace that it is.
+def open_archive(path: str, **options: Any) -> tuple[Archive | None, Callable[[], Trace]]:
+    """Open a file with several traces in it, or `-` for standard input with them.
 
     options: of `open_trace`.
 
-    Raises:
-        UsageError: there is none.
-        TraceError: an archive is cut off or damaged.
-    """
-    from tracetime.formats.trace_file import TraceFile
-
-    file, checked = TraceFile("-"), _checked(OpenOptions(**options))
-    if not archive.probe(file.beginning(BEGINNING)):
-        return open_file(file, checked)
-    from tracetime.formats.archive.archive import Archive
-
-    return Archive(file, checked)
-
-
-def open_archive(path: str, **options: Any) -> Archive | None:
-    """Open a file with several traces in it; None for any other, and for standard input.
-
-    options: of `open_trace`.
+    Returns:
+        The archive, None where it is none; and what opens the only trace of the path.
 
     Raises:
         UsageError: the file cannot be read.
@@ -239,15 +224,19 @@ def open_archive(path: str, **options: Any) -> Archive | None:
     """
     from tracetime.formats.trace_file import TraceFile
 
-    if path == "-" or not Path(path).is_file():
-        return None
+    opens = partial(open_trace, path, **options)
+    if path != "-" and not Path(path).is_file():
+        return None, opens
     file = TraceFile(path)
-    if not archive.probe(file.beginning(BEGINNING)):
-        file.close()
-        return None
-    from tracetime.formats.archive.archive import Archive
+    if archive.probe(file.beginning(BEGINNING)):
+        from tracetime.formats.archive.archive import Archive
 
-    return Archive(file, _checked(OpenOptions(**options)))
+        return Archive(file, _checked(OpenOptions(**options))), opens
+    if path == "-":
+        # It is read once.
+        return None, partial(open_file, file, _checked(OpenOptions(**options)))
+    file.close()
+    return None, opens
 
 
 def _open(path: str | os.PathLike[str], options: OpenOptions) -> Trace:

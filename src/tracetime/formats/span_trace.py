@@ -18,6 +18,8 @@ from tracetime.trace.slices_table import SliceReading
 class SpanTrace(RecordTrace):
     """A `RecordTrace` whose format also gives `_read_spans`."""
 
+    rows_are_of_slices = True
+
     @abstractmethod
     def _read_spans(self, args: bool, progress: Callable[[int], None] | None) -> SpanTable:
         """Read the file from its start: its spans, with their arguments or without."""

@@ -69,7 +69,7 @@ def runs(stretches: Mapping[Hashable, Stretch]) -> dict[Hashable, int]:
 
 def stretches_of(file: MergedFile) -> dict[int, Stretch]:
     """The stretches of the machines of which a file says the boot."""
-    home, boots, suspended_ns = file.home.machine, file.boots, file.suspended_ns
+    home, boots, suspended_ns = file.home.machine, file.trace.boots, file.trace.suspended_ns
     found = {home: home_stretch([file])} if home in boots else {}
     spans = _peer_spans(file) if boots.keys() - {home} else {}
     for machine in boots.keys() - {home}:

@@ -210,7 +210,7 @@ def _boots(
     """
     groups: dict[Hashable, set[int]] = {}
     for file in files:
-        for key in (_named(file, file.home.machine), file.boots.get(file.home.machine)):
+        for key in (_named(file, file.home.machine), file.trace.boots.get(file.home.machine)):
             groups.setdefault(key, set()).add(group[file.number])
     peers = _peers(files, group, groups)
     for file in files:
@@ -240,7 +240,7 @@ def _peers(
     keys: dict[Place, Hashable] = {}
     of_boots: dict[bytes, list[Place]] = {}
     for file in files:
-        said = file.boots
+        said = file.trace.boots
         for machine in file.machines - {file.home.machine}:
             boot = said.get(machine)
             of_boot = groups.get(boot, set())
@@ -299,11 +299,11 @@ def _near(files: Sequence[MergedFile], booted: Sequence[Values]) -> Iterator[tup
     """
     spans: dict[Hashable, list[tuple[int, int, int]]] = {}
     for file, instants in zip(files, booted, strict=True):
-        if not (file.facts.machine and len(instants)):
+        if not (file.facts.identity and len(instants)):
             continue
         gaps = np.flatnonzero(np.diff(instants) > _READ_APART_NS)
         begins, ends = instants[np.append(0, gaps + 1)], instants[np.append(gaps, -1)]
-        spans.setdefault(file.facts.machine, []).extend(
+        spans.setdefault(file.facts.identity, []).extend(
             (begin, end, file.number)
             for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
         )
@@ -341,9 +341,9 @@ def _compared(one: MergedFile, other: MergedFile, here: Values, there: Values) -
         if ours.boot_id == theirs.boot_id:
             return True, f"both were recorded in boot {ours.boot_id.hex()}"
         return False, "their boot ids differ"
-    if not ours.machine or not theirs.machine:
+    if not ours.identity or not theirs.identity:
         return False, "nothing in the files says that they are of one boot"
-    if ours.machine != theirs.machine:
+    if ours.identity != theirs.identity:
         return False, "kernel, CPUs or host name differ"
     if not len(here) or not len(there):
         known = all(len(boot_instants(file)) for file in (one, other))
@@ -358,7 +358,7 @@ def _compared(one: MergedFile, other: MergedFile, here: Values, there: Values) -
 def _set_instants(file: MergedFile) -> Values:
     """`boot_instants` by a wall clock that had been set."""
     booted = boot_instants(file)
-    return booted[~are_unset(booted, file.facts.machine)]
+    return booted[~are_unset(booted, file.facts.identity)]
 
 
 def boot_instants(file: MergedFile) -> npt.NDArray[np.int64]:

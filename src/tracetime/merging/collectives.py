@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import UsageError
-from tracetime.formats.chrome_json.reader import ChromeJsonTrace
 from tracetime.graph.graph import ClockGraph
 from tracetime.merging.alignment import LEAST, MOST, Alignment, Meetings, align
 from tracetime.merging.boots import Boots
@@ -284,9 +283,7 @@ def why_not_together(
 def _found(files: Sequence[MergedFile], rule: TogetherRule) -> list[_Collectives]:
     """The collectives of each file; equal keys are one kind in all of them."""
     which = [
-        file.number
-        for file in files
-        if rule.name is not None or isinstance(file.trace, ChromeJsonTrace)
+        file.number for file in files if rule.name is not None or "collectives" in file.trace.shares
     ]
     codes: dict[tuple[str | None, ...], int] = {}
     none = np.empty(0, dtype=np.int64)

@@ -15,14 +15,12 @@ from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.errors import PLACED, ConversionError, TraceError, UsageError
-from tracetime.formats import open_archive, open_standard_input, open_traces
-from tracetime.formats.perfetto.read.baked_trace import BakedTrace
-from tracetime.formats.perfetto.read.boot_facts import BootFacts, boot_facts
-from tracetime.formats.perfetto.read.reader import PerfettoTrace
+from tracetime.formats import open_archive
 from tracetime.merging.ahead import each
 from tracetime.merging.manifest_members import machine_names, manifest_of
 from tracetime.merging.manifest_reading import Manifest
 from tracetime.text import did_you_mean, printable
+from tracetime.trace.abilities import MachineFacts
 from tracetime.trace.trace import Trace
 
 BOOTTIME = ClockId(BUILTIN_IDS["BOOTTIME"])
@@ -37,7 +35,7 @@ class MergedFile:
         name: what options and the report call it: the end of its path, unique among the files.
         trace: open.
         span: trace time of its first and last event, by floor; None without events.
-        facts: what it says of its boot.
+        facts: what it says of its first machine.
         member: its name in its archive; empty of a file.
         manifest: the perfetto_manifest of its archive.
         machine_names: what the manifest calls its machines, by their index in the trace.
@@ -47,7 +45,7 @@ class MergedFile:
     name: str
     trace: Trace
     span: tuple[int, int] | None
-    facts: BootFacts
+    facts: MachineFacts
     member: str = ""
     manifest: Manifest | None = None
     machine_names: dict[int, str] = field(default_factory=dict)
@@ -62,16 +60,6 @@ class MergedFile:
         """Its machines, those without clocks too."""
         clocks = (info.clock for info in self.trace.clocks.clocks())
         return {*range(len(self.trace.machines)), *(clock.machine for clock in clocks)}
-
-    @property
-    def boots(self) -> dict[int, bytes]:
-        """Which boots its machines' clocks count from, as it says: 16 bytes, by machine."""
-        return self.trace.boots if isinstance(self.trace, PerfettoTrace) else {}
-
-    @property
-    def suspended_ns(self) -> dict[int, int]:
-        """How long its machines were suspended in those boots, where it says so, by machine."""
-        return self.trace.suspended_ns if isinstance(self.trace, PerfettoTrace) else {}
 
     @property
     def has_kernel_clock(self) -> bool:
@@ -125,11 +113,9 @@ def open_files(
             for one in _traces(os.fspath(path), reading or {}, left_out):
                 stack.enter_context(one.trace)
                 # Its own times are what is merged.
-                if isinstance(one.trace, BakedTrace):
-                    one = one._replace(trace=one.trace.as_written())
-                found.append(one)
+                found.append(one._replace(trace=one.trace.as_written()))
                 if opened is not None:
-                    opened(one.trace)
+                    opened(found[-1].trace)
     if len(found) < 2 and not any(one.manifest is not None for one in found):
         raise UsageError("merging takes two traces or more: give the path of each")
     names = _names([(one.archive or one.trace.path, one.member) for one in found])
@@ -143,12 +129,9 @@ def open_files(
 
 def _traces(path: str, reading: Mapping[str, Any], left_out: list[str]) -> Iterator[_Opened]:
     """Open the traces of a path one by one; what an archive has else goes to `left_out`."""
-    archive = open_standard_input(**reading) if path == "-" else open_archive(path, **reading)
+    archive, opens = open_archive(path, **reading)
     if archive is None:
-        yield from map(_Opened, open_traces(path, **reading))
-        return
-    if isinstance(archive, Trace):
-        yield _Opened(archive)
+        yield _Opened(opens())
         return
     with archive:
         manifest = manifest_of(archive)
@@ -181,13 +164,13 @@ def of_file(name: str) -> Iterator[None]:
 
 def _read(
     named: tuple[str, Trace], check: Callable[[], None]
-) -> tuple[tuple[int, int] | None, BootFacts]:
-    """The span of a trace, and the facts of its boot; check: called now and then."""
+) -> tuple[tuple[int, int] | None, MachineFacts]:
+    """The span of a trace, and what it says of its first machine; check: called now and then."""
     name, trace = named
     with of_file(name):
         span = _span(trace, check)
         check()
-        return span, _facts(trace)
+        return span, trace.machine_facts()
 
 
 def _different(inputs: Iterable[str | os.PathLike[str]]) -> list[str | os.PathLike[str]]:
@@ -267,7 +250,3 @@ def _span(trace: Trace, check: Callable[[], None]) -> tuple[int, int] | None:
             least = low if least is None else min(least, low)
             most = high if most is None else max(most, high)
     return None if least is None or most is None else (least, most)
-
-
-def _facts(trace: Trace) -> BootFacts:
-    return boot_facts(trace) if isinstance(trace, PerfettoTrace) else BootFacts()

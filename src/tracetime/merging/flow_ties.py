@@ -10,19 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from tracetime.clocks.ids import ClockId
-from tracetime.formats.perfetto.read.flows import (
-    FlowOrders,
-    between_files,
-    by_clocks,
-    flow_orders,
-    joined_steps,
-)
-from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.graph.graph import ClockGraph
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, of_file
 from tracetime.merging.ties import Tie
 from tracetime.text import count
+from tracetime.trace.flows import FlowOrders, between_files, by_clocks, flow_orders, joined_steps
 
 
 def add_flows_between(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots) -> list[Tie]:
@@ -31,13 +24,14 @@ def add_flows_between(graph: ClockGraph, files: Sequence[MergedFile], boots: Boo
     Raises:
         TraceError: a file is damaged.
     """
-    ours = [file for file in files if isinstance(file.trace, PerfettoTrace)]
+    ours = [file for file in files if "flows" in file.trace.shares]
     clocks: list[tuple[ClockId, int]] = []
     parts, numbers = [], []
     for file in ours if len(ours) > 1 else ():
-        assert isinstance(file.trace, PerfettoTrace)
         with of_file(file.name):
             events = file.trace.flow_events()
+        if events is None:
+            continue
         parts.append(events.steps._replace(clock=events.steps.clock + len(clocks)))
         numbers.append(np.full(len(events.steps.flow), file.number))
         clocks += ((boots.clock(file.number, clock), unit) for clock, unit in events.clocks)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import ClockId
-from tracetime.formats.ctf.reader import CtfTrace
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.joining import join
 from tracetime.merging.boots import Boots
@@ -108,7 +107,7 @@ class JoinedTraces:
                 self.ties += add_flows_between(self.graph, self.files, self.boots)
             for text in sync:
                 self.ties.append(add_sync(self.graph, self.files, self.boots, text))
-            if sum(isinstance(file.trace, CtfTrace) for file in self.files) > 1:
+            if sum("tcp" in file.trace.shares for file in self.files) > 1:
                 message_rules.append(MessageRule.parse(TCP))
             self.messages: dict[MessageRule, Messages] = {}
             for rule in message_rules:
@@ -201,8 +200,8 @@ class JoinedTraces:
     def _of_both(self, one: int, other: int) -> str:
         """Why a machine of one file is one of the other, in words."""
         here, there = self.files[one], self.files[other]
-        for machine, boot in here.boots.items():
-            for again, its in there.boots.items():
+        for machine, boot in here.trace.boots.items():
+            for again, its in there.trace.boots.items():
                 alike = self.boots.machine(one, machine) == self.boots.machine(other, again)
                 if alike and boot == its:
                     names = machine_of(here, machine), machine_of(there, again)

@@ -14,8 +14,6 @@ from typing import Any, Final
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_CLOCKS, BUILTIN_IDS
 from tracetime.errors import UsageError
-from tracetime.formats.chrome_json.reader import ChromeJsonTrace
-from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.merging.files import MergedFile
 from tracetime.merging.joined import JoinedTraces
 from tracetime.merging.report import FileReport, MergeReport
@@ -57,7 +55,7 @@ def _path(file: MergedFile) -> str:
 
 def _entry(joined: JoinedTraces, file: MergedFile, found: FileReport) -> dict[str, Any]:
     name = printable(file.name)
-    if not isinstance(file.trace, (PerfettoTrace, ChromeJsonTrace)):
+    if file.trace.perfetto_reads is None:
         raise UsageError(f"{name} is of a format that Perfetto does not read in an archive")
     if not os.path.isfile(file.trace.path):  # noqa: PTH113
         raise UsageError(f"{name} is in an archive: unpack it first")
@@ -84,7 +82,7 @@ def _entry(joined: JoinedTraces, file: MergedFile, found: FileReport) -> dict[st
 
 def _clock(file: MergedFile) -> dict[str, str]:
     """The trace clock of a file as the manifest names it; JSON has none."""
-    if isinstance(file.trace, ChromeJsonTrace):
+    if file.trace.perfetto_reads == "json":
         return {}
     if file.home.clock not in BUILTIN_CLOCKS:
         raise UsageError(

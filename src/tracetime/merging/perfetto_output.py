@@ -8,7 +8,6 @@ one another: Perfetto sorts a trace.
 from __future__ import annotations
 
 import os
-import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,10 +26,8 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.columns.arrays import known_of
 from tracetime.errors import OVERFLOW, PLACED
-from tracetime.formats.chrome_json.reader import ChromeJsonTrace
 from tracetime.formats.perfetto.extension import BAKED_BY
 from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
-from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.merging.ahead import Ahead, Made
 from tracetime.merging.files import MergedFile, of_file
 from tracetime.merging.joined import JoinedTraces
@@ -59,9 +56,7 @@ _LEAST_FORKED: Final = 50_000_000
 """Bytes of files that are worth processes of their own."""
 
 _MOST_NAMES: Final = 4
-_RANK: Final = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d{1,9})\b')
-_LOOKED_AT: Final = 1 << 16
-"""Kineto says the rank at the start of its files."""
+_MOST_RANK: Final = 10**9
 
 
 def write_trace(
@@ -128,7 +123,7 @@ class _Writer:
         """The machine_id in the output of each machine of a file, by its index there."""
         boots = self._joined.boots
         own = [file.home.machine]
-        if isinstance(file.trace, PerfettoTrace):
+        if file.trace.packets is not None:
             own = list(range(len(file.trace.machines)))
         # The machine of the timeline is the host of the output.
         here = self._joined.timeline.machine
@@ -151,7 +146,7 @@ class _Writer:
         first = self._joined.files[0]
         readings = [(_BOOTTIME, 0, 1)]
         self._clocks[0].converted = True
-        keeps_snapshots = isinstance(first.trace, PerfettoTrace) and self._is_boottime(first)
+        keeps_snapshots = first.trace.packets is not None and self._is_boottime(first)
         if not keeps_snapshots and first.span is not None:
             at, wall = self._wall_time(first)
             if wall is not None and at >= 0 and wall >= 0:
@@ -201,7 +196,7 @@ class _Writer:
                 some = some[:n]
                 break
             seen.update(self._machines[one.number])
-        return [one for one in some if isinstance(one.trace, PerfettoTrace) and _has_events(one)]
+        return [one for one in some if one.trace.packets is not None and _has_events(one)]
 
     def _bytes_apart(self) -> int:
         """The size of the files that may be baked in other processes."""
@@ -210,14 +205,14 @@ class _Writer:
     def _is_apart(self, file: MergedFile) -> bool:
         """Whether baking a Perfetto trace changes nothing that other files need."""
         alone = self._shared.isdisjoint(self._machines[file.number])
-        return alone and isinstance(file.trace, PerfettoTrace) and _has_events(file)
+        return alone and file.trace.packets is not None and _has_events(file)
 
     def _write(self, file: MergedFile, baked: Made[WrittenFile] | None) -> WrittenFile:
         """Write the packets of a file; files come in order."""
         trace, machines = file.trace, self._machines[file.number]
         if not _has_events(file):
             return WrittenFile(file.name, machines[0])
-        own = trace.machines if isinstance(trace, PerfettoTrace) else [0]
+        own = trace.machines if trace.packets is not None else [0]
         # Packets without a machine are of the first one, if no other is the host.
         self._renumberer.begin({0: machines[0]} | dict(zip(own, machines, strict=True)))
         out = _Renumbered(self._file, self._renumberer)
@@ -276,7 +271,7 @@ class _Writer:
         self, file: MergedFile, put: Callable[[bytes], None], written: WrittenFile
     ) -> None:
         trace, machines = file.trace, self._machines[file.number]
-        assert isinstance(trace, PerfettoTrace)
+        assert trace.packets is not None
         clocks = [self._clocks[machine] for machine in machines]
         for one, machine_id in zip(clocks, trace.machines, strict=True):
             one.machine_id = machine_id
@@ -285,7 +280,7 @@ class _Writer:
         baker = Baker(_BOOTTIME, trace.machines[0], _MARK, False, False, False, clocks)
         order = KeptOrder(_TRACK_EVENT)
         bars = trace._error_bars("estimated", {})
-        for columns in trace.observed(baker):
+        for columns in trace.packets.observed(baker):
             placed = order.keep(columns, bars.place(columns))
             put(baker.write(_from_zero(placed, written)))
         # What comes after the last row.
@@ -335,7 +330,6 @@ def _names_of(files: list[MergedFile]) -> str:
 
 def _rank(file: MergedFile) -> str:
     """The rank that Kineto says in its files."""
-    if not isinstance(file.trace, ChromeJsonTrace):
-        return ""
-    found = _RANK.search(file.trace.beginning(_LOOKED_AT))
-    return "" if found is None else f" (rank {int(found[1])})"
+    job = file.trace.metadata.get("distributedInfo")
+    rank = job.get("rank") if isinstance(job, dict) else None
+    return f" (rank {rank})" if type(rank) is int and 0 <= rank < _MOST_RANK else ""

@@ -13,7 +13,6 @@ import numpy as np
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.formats.spans.calls import Order, orders_between
-from tracetime.formats.spans.reader import SpansTrace
 from tracetime.graph.graph import ClockGraph
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, of_file
@@ -31,13 +30,12 @@ def add_span_calls(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots)
     Raises:
         TraceError: a file is damaged.
     """
-    if sum(isinstance(file.trace, SpansTrace) for file in files) < 2:
+    exported = [file for file in files if "calls" in file.trace.shares]
+    if len(exported) < 2:
         return []
     places: list[Place] = []
     columns = []
-    for file in files:
-        if not isinstance(file.trace, SpansTrace):
-            continue
+    for file in exported:
         with of_file(file.name):
             found = file.trace.calls()
         if found is not None:

@@ -9,7 +9,6 @@ from typing import Final
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import ConversionError, UsageError
-from tracetime.formats.spans.reader import SpansTrace
 from tracetime.merging.boot_runs import runs, stretches_of
 from tracetime.merging.collectives import why_not_together
 from tracetime.merging.files import MergedFile
@@ -45,7 +44,7 @@ def _looked_for(joined: JoinedTraces, number: int) -> Iterator[str]:
             yield f"wall clocks: {printable(which.name)}: {joined.wall_clocks[which.number]}"
     for together, found in joined.together.items():
         yield f"collectives: {why_not_together(first, file, together, found)}"
-    if isinstance(first.trace, SpansTrace) and isinstance(file.trace, SpansTrace):
+    if "calls" in first.trace.shares & file.trace.shares:
         yield "spans: none has its parent in the other file"
     elif not joined.messages:
         yield "messages: none are known by themselves in files of these formats; see --match"
@@ -56,7 +55,7 @@ def _looked_for(joined: JoinedTraces, number: int) -> Iterator[str]:
 def _at_other_times(one: MergedFile, other: MergedFile) -> Iterator[tuple[int, int]]:
     """Machines of two files that are of one boot, but not of one time."""
     ours, theirs = stretches_of(one), stretches_of(other)
-    for (here, boot), (there, its) in product(one.boots.items(), other.boots.items()):
+    for (here, boot), (there, its) in product(one.trace.boots.items(), other.trace.boots.items()):
         homes = here == one.home.machine, there == other.home.machine
         if boot == its and not all(homes):
             stretches = ours[here], theirs[there]

@@ -20,7 +20,6 @@ from tracetime.clocks.snapshot import Snapshot
 from tracetime.clocks.wall_bound import contradiction
 from tracetime.errors import ConversionError, UsageError
 from tracetime.formats.perfetto.extension import time_service
-from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.graph.graph import ClockGraph
 from tracetime.merging.boots import Boots, boot_instants
 from tracetime.merging.constant_offsets import instants_between, span_on
@@ -113,7 +112,7 @@ def _said(wall: _Wall) -> str:
 
 def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
     """REALTIME of a file, or why nothing says how far off it is."""
-    if isinstance(file.trace, PerfettoTrace) and file.trace.baked_by is not None:
+    if file.trace.baked_by is not None:
         return "bake or merge wrote it, without what bounds its clocks: merge what it is made of"
     booted = boot_instants(file)
     moved_ns = int(booted[-1] - booted[0]) if len(booted) else 0
@@ -144,7 +143,7 @@ def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
         return _Wall(file, times, times, halves, "as its kernel says (adjtimex: maxerror)")
     if assumed_ns is None:
         return "its recorder gives no bound of its wall clock; see --assume-wall-clock"
-    if len(booted) and are_unset(booted, file.facts.machine).all():
+    if len(booted) and are_unset(booted, file.facts.identity).all():
         return "it was never set: it began with a default when the machine was booted"
     try:
         span = span_on(file, ClockId(_REALTIME))
@@ -171,17 +170,13 @@ def _places(snapshots: Values, numbers: Values) -> tuple[Values, npt.NDArray[np.
 
 
 def _wall_bounds(file: MergedFile) -> Values:
-    """The rows of `PerfettoTrace.wall_bounds` of the first machine."""
-    if not isinstance(file.trace, PerfettoTrace):
-        return np.empty((5, 0), dtype=np.int64)
+    """The rows of `Trace.wall_bounds` of the first machine."""
     bounds = file.trace.wall_bounds()
     return bounds[:, bounds[1] == file.home.machine]
 
 
 def _kernel_reads(file: MergedFile) -> Values:
-    """The rows of `PerfettoTrace.kernel_reads` of the first machine."""
-    if not isinstance(file.trace, PerfettoTrace):
-        return np.empty((6, 0), dtype=np.int64)
+    """The rows of `Trace.kernel_reads` of the first machine."""
     reads = file.trace.kernel_reads()
     return reads[:, reads[1] == file.home.machine]
 

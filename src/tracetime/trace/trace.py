@@ -23,6 +23,7 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.upper_floors import upper
 from tracetime.text import html_text, printable
+from tracetime.trace.abilities import TraceAbilities
 from tracetime.trace.error_bars import ErrorBars, PlacementObserver, TubeFaults
 from tracetime.trace.events_table import Columns, Vocabulary, record_batch, schema_of
 from tracetime.trace.facts import TraceFacts
@@ -127,7 +128,7 @@ class Placing(Protocol):
         """Where times of its own trace clock are there."""
 
 
-class Trace(TraceFacts, ABC):
+class Trace(TraceFacts, TraceAbilities, ABC):
     """One trace file, read on demand; close it, or use it in a `with`.
 
     A format gives `clocks`, `trace_clock`, `vocabulary` and `columns`. All else has a default: that
@@ -190,6 +191,10 @@ class Trace(TraceFacts, ABC):
     @property
     def source(self) -> Trace:
         """The trace that this one was baked from, as far as it is in the file; else this one."""
+        return self
+
+    def as_written(self) -> Trace:
+        """The trace without what it was baked from: with the times of the file alone."""
         return self
 
     @property

@@ -17,9 +17,9 @@ from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import ConversionError, TraceError, UsageError
 from tracetime.formats.perfetto.extension import BAKED_BY
-from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.text import printable
+from tracetime.trace.abilities import PacketFile
 from tracetime.trace.trace import Trace, check_trace
 from tracetime.verbs.event_baking.tube_times import TubeTimes
 from tracetime.verbs.event_baking.writing import write_events
@@ -115,14 +115,14 @@ def bake(
     """
     check_policy(policy)
     check_trace(trace)
-    if not isinstance(trace, PerfettoTrace):
+    if trace.packets is None:
         return _bake_events(trace, out, policy, progress)
     clock = trace.trace_clock if trace.baked_by else _trace_clock(trace, policy)
     target = file_target(out)
     baker = _baker(trace, clock, policy)
     tube = TubeTimes(trace, clock) if policy == "tube" and not trace.baked_by else None
     with whole_file(target) as part, part.open("wb") as file:
-        _write(trace, baker, tube, progress, file)
+        _write(trace.packets, baker, tube, progress, file)
         size = file.tell()
     rows = baker.rows
     return BakeSummary(
@@ -181,7 +181,7 @@ def _bake_events(
     )
 
 
-def _trace_clock(trace: PerfettoTrace, policy: PolicyName) -> ClockId:
+def _trace_clock(trace: Trace, policy: PolicyName) -> ClockId:
     """The clock of the output's timestamps, of a trace that is not baked."""
     name, home = printable(trace.path), trace.trace_clock
     if home.is_sequence_scoped:
@@ -206,7 +206,7 @@ def _trace_clock(trace: PerfettoTrace, policy: PolicyName) -> ClockId:
     return _BOOTTIME
 
 
-def _baker(trace: PerfettoTrace, clock: ClockId, policy: PolicyName) -> Baker:
+def _baker(trace: Trace, clock: ClockId, policy: PolicyName) -> Baker:
     # The times of a baked trace are final: its packets stay, and so does what it says of them.
     baked = trace.baked_by is not None
     mark = 1 + BAKED_BY.index(policy)
@@ -218,14 +218,14 @@ def _baker(trace: PerfettoTrace, clock: ClockId, policy: PolicyName) -> Baker:
 
 
 def _write(
-    trace: PerfettoTrace,
+    packets: PacketFile,
     baker: Baker,
     tube: TubeTimes | None,
     progress: Callable[[int], None] | None,
     file: IO[bytes],
 ) -> None:
     """Write the packets, batch by batch."""
-    for columns in trace.observed(baker, progress):
+    for columns in packets.observed(baker, progress):
         file.write(baker.write(columns if tube is None else tube.place(columns)))
     # What comes after the last row.
     file.write(baker.write(Rows(1).take()))

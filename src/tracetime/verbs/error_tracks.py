@@ -16,15 +16,15 @@ from typing import IO, Final, NamedTuple
 
 import numpy as np
 
-from tracetime._kernels.perfetto import packets
+from tracetime._kernels.perfetto.packets import whole_packets
 from tracetime._kernels.perfetto.writer import Track
 from tracetime.analysis.placement_errors import ClockError, PlacementErrors, Steps, WithoutError
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError, UsageError
-from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.formats.perfetto.write.added_tracks import AddedTracks
 from tracetime.formats.trace_file import CHUNK
 from tracetime.text import count, printable
+from tracetime.trace.abilities import PacketFile
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.event_clocks import ClockNumbers
 from tracetime.trace.trace import Trace
@@ -94,26 +94,25 @@ def with_error_tracks(
         UsageError: no Perfetto trace; one that is compressed, and there is no room for its content.
         TraceError: the trace cannot be read.
     """
-    if not isinstance(trace, PerfettoTrace):
+    packets = trace.packets
+    if packets is None:
         raise UsageError(
             f"{printable(trace.path)} is no Perfetto trace: tracks are added to these alone"
         )
     errors, sequence = _measure(trace, progress)
-    content = trace.uncompressed()
+    content = packets.uncompressed()
     try:
         home = trace.trace_clock
         machine = trace.machines[home.machine] if home.machine else 0
         added = AddedTracks(sequence, home.clock, machine)
-        tracks = _tracks(trace, content, errors, added)
+        tracks = _tracks(trace, packets, content, errors, added)
     except BaseException:
         content.close()
         raise
-    return _repacked(content, tracks) if trace.is_compressed else (content, tracks)
+    return _repacked(content, tracks) if packets.is_compressed else (content, tracks)
 
 
-def _measure(
-    trace: PerfettoTrace, progress: Callable[[int], None] | None
-) -> tuple[PlacementErrors, int]:
+def _measure(trace: Trace, progress: Callable[[int], None] | None) -> tuple[PlacementErrors, int]:
     """The errors of all events, and the last packet sequence that none of them is on."""
     graph, home = trace.clocks, trace.trace_clock
     numbers = ClockNumbers((info.clock for info in graph.clocks()), trace.machines)
@@ -128,7 +127,11 @@ def _measure(
 
 
 def _tracks(
-    trace: PerfettoTrace, content: IO[bytes], errors: PlacementErrors, tracks: AddedTracks
+    trace: Trace,
+    packets: PacketFile,
+    content: IO[bytes],
+    errors: PlacementErrors,
+    tracks: AddedTracks,
 ) -> ErrorTracks:
     truncated, every, others = trace.truncated, errors.clocks(), errors.others()
     clocks, left_out = every[:MOST_CLOCKS], every[MOST_CLOCKS:]
@@ -143,7 +146,7 @@ def _tracks(
             [(_name(trace, one.clock), errors.steps(one.clock, MOST_STEPS)) for one in clocks],
             [(_name(trace, one.clock), one) for one in unknown],
         )
-        if trace.is_sorted_in_parts:
+        if packets.is_sorted_in_parts:
             inserted = list(_interleaved(content, tracks, values))
         else:
             _write(tracks, values)
@@ -224,7 +227,7 @@ def _repacked(content: IO[bytes], tracks: ErrorTracks) -> tuple[IO[bytes], Error
 def _whole_packets(content: IO[bytes], end: int) -> int:
     """How many of the first `end` bytes are whole packets; nothing can follow a part of one."""
     with mmap(content.fileno(), end, access=ACCESS_READ) as data, memoryview(data) as view:
-        return packets.whole_packets(view, end)
+        return whole_packets(view, end)
 
 
 def _end_of_packet(content: IO[bytes], offset: int) -> int:

@@ -16,8 +16,8 @@ from tracetime.analysis.recording_starts import Start, breaks, starts
 from tracetime.analysis.snapshots import MOST_KEPT, Written
 from tracetime.atomic_file import file_target, not_written, refuse_input, whole_file
 from tracetime.errors import TraceError, UsageError
-from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.text import printable
+from tracetime.trace.abilities import PacketFile
 from tracetime.trace.trace import Trace, check_trace
 
 _CHUNK = 1 << 20
@@ -70,11 +70,12 @@ def split(trace: Trace, directory: str | os.PathLike[str]) -> SplitSummary:
     """
     check_trace(trace)
     name = printable(trace.path)
-    if not isinstance(trace, PerfettoTrace):
+    packets = trace.packets
+    if packets is None:
         raise UsageError(f"{name} is no Perfetto trace: only those are split")
-    if trace.is_compressed:
+    if packets.is_compressed:
         raise UsageError(f"{name} is compressed: decompress it first, and split what comes of that")
-    found = _starts(trace)
+    found = _starts(trace, packets)
     ends = [0, *(start.offset for start in found), trace.size]
     folder = Path(directory)
     # Standard input has no name.
@@ -94,7 +95,7 @@ def split(trace: Trace, directory: str | os.PathLike[str]) -> SplitSummary:
         )
         for number, (begin, end) in enumerate(pairwise(ends), 1)
     ]
-    with trace.uncompressed() as source, ExitStack() as stack:
+    with packets.uncompressed() as source, ExitStack() as stack:
         source.seek(0)
         for part in parts:
             target = stack.enter_context(whole_file(file_target(part.path)))
@@ -108,7 +109,7 @@ def _copy(source: IO[bytes], n: int, file: IO[bytes]) -> None:
         n -= file.write(data)
 
 
-def _starts(trace: PerfettoTrace) -> Sequence[Start]:
+def _starts(trace: Trace, packets: PacketFile) -> Sequence[Start]:
     """Where the second and later recordings begin.
 
     Raises:
@@ -123,11 +124,11 @@ def _starts(trace: PerfettoTrace) -> Sequence[Start]:
     name = printable(trace.path)
     if reading.written.left_out:
         raise TraceError(f"{name} has too many snapshots to tell where its recordings begin")
-    if trace.stray_field is not None:
+    if packets.stray_field is not None:
         raise TraceError(
             f"{name} has bytes that are no packet: a recording may have been cut off before "
             "another one was joined to it, whose beginning is hidden",
-            trace.stray_field,
+            packets.stray_field,
         )
     written = Written(reading.written)
     found = starts(written.signs)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,7 @@ from tracetime.formats.chrome_json.passed_over import passed_over, passed_over_s
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
+from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import BATCH_ROWS, CUT_OFF, EARLY, Columns, Kind, Vocabulary
 from tracetime.trace.facts import EarlyKernels, OddEvents, TraceWarning, WrittenTimes
 from tracetime.trace.open_options import OpenOptions
@@ -77,6 +78,9 @@ class _Learnt(NamedTuple):
 class ChromeJsonTrace(Trace):
     """A trace file in JSON, or systrace's text."""
 
+    shares: ClassVar[frozenset[Shared]] = frozenset(("collectives",))
+    perfetto_reads = "json"
+
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:
         super().__init__(file.path, file.size, options)
         self._file = file
@@ -88,11 +92,6 @@ class ChromeJsonTrace(Trace):
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-    def beginning(self, n: int) -> bytes:
-        """The first n bytes of the file, uncompressed, or as many as there are."""
-        self._file.check_open()
-        return self._file.beginning(n)
 
     def check_open(self) -> None:
         """Raise UsageError once the trace is closed."""

@@ -20,6 +20,7 @@ from tracetime.formats.ctf.process import Frame, Request, frames
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.trace_folder import TraceFolder
 from tracetime.text import count, printable
+from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import Kind
 from tracetime.trace.facts import TraceWarning
 from tracetime.trace.open_options import OpenOptions
@@ -98,6 +99,7 @@ class CtfTrace(RecordTrace):
     """The CTF traces of a directory, read by babeltrace2 in a process of its own."""
 
     KINDS: ClassVar[tuple[Kind, ...]] = (Kind("event"),)
+    shares: ClassVar[frozenset[Shared]] = frozenset(("tcp",))
 
     def __init__(self, folder: TraceFolder, options: OpenOptions) -> None:
         super().__init__(folder, options)

@@ -24,6 +24,7 @@ from tracetime.formats.spans.source import SpanSource, Wanted
 from tracetime.formats.spans.steps import SpanSteps
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.graph import ClockGraph
+from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import Columns, Kind
 from tracetime.trace.facts import OddEvents, TraceWarning
 from tracetime.trace.open_options import OpenOptions
@@ -40,6 +41,7 @@ class SpansTrace(SpanTrace):
     """
 
     KINDS: ClassVar[tuple[Kind, ...]] = KINDS
+    shares: ClassVar[frozenset[Shared]] = frozenset(("calls",))
 
     def __init__(self, file: TraceFile, options: OpenOptions, source: SpanSource) -> None:
         super().__init__(file, options)

@@ -12,10 +12,8 @@ from tracetime._kernels.perfetto import packets as made
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.columns.arrays import known_of
 from tracetime.errors import UsageError
-from tracetime.formats.chrome_json.reader import ChromeJsonTrace
 from tracetime.formats.name_columns import name_columns
 from tracetime.formats.perfetto.extension import BAKED_BY
-from tracetime.formats.span_trace import SpanTrace
 from tracetime.graph.arguments import PolicyName
 from tracetime.trace.events_table import Columns
 from tracetime.trace.slices_table import Slices
@@ -90,7 +88,7 @@ def write_events(
         file.write(made.baked_packet(1 + BAKED_BY.index(policy)))
     file.write(made.state_packet(place.sequence, _CLEARED, True, False, 0, place.machine))
     tied = not place.snapshot
-    as_chrome = isinstance(trace, ChromeJsonTrace)
+    as_chrome = trace.perfetto_reads == "json"
     events = Events(packets, tracks, trace.vocabulary, slices is not None, as_chrome)
     for columns in _batches(trace, policy, progress):
         if not tied:
@@ -126,7 +124,7 @@ def _batches(
     trace: Trace, policy: PolicyName, progress: Callable[[int], None] | None
 ) -> Iterator[Columns]:
     """The rows, with names."""
-    if not isinstance(trace, SpanTrace):
+    if not trace.rows_are_of_slices:
         yield from trace.placed_columns(policy, progress, names=True)
         return
     # Its slices are written with theirs: rows are counted alone.

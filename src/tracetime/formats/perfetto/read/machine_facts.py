@@ -1,63 +1,82 @@
-"""What the beginning of a Perfetto trace says of the kind of machine it was recorded on."""
+"""What the beginning of a Perfetto trace says of the machine and the boot it was recorded in."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final
 
-from tracetime.formats.perfetto.read.boot_facts import (
-    LOOKED_AT,
-    MACHINE_ID,
-    MACHINE_NAME,
-    SYSTEM_INFO,
-    SYSTEM_INFO_TAG,
-    UTSNAME,
-    fields_of,
-    packets_with,
-)
-from tracetime.formats.perfetto.read.reader import PerfettoTrace
+from tracetime.trace.abilities import UNKNOWN_MODEL, MachineFacts
 
-UNKNOWN: Final = "unknown"
-"""The model of a machine that a trace does not tell."""
+LOOKED_AT: Final = 1 << 20
+"""Bytes of the file: recorders describe the machine first."""
 
-_CPU_INFO: Final = 67
-_CPU_INFO_TAG: Final = bytes(((_CPU_INFO << 3 & 0x7F) | 2 | 0x80, _CPU_INFO >> 4))
+_PACKET, _SYSTEM_INFO, _CPU_INFO, _MACHINE_ID, _EXTENSION = 1, 45, 67, 98, 9876
+_UTSNAME, _NUM_CPUS, _MACHINE_NAME, _BOOT_ID = 1, 8, 17, 9
 _FINGERPRINT, _SOC, _MANUFACTURER = 2, 9, 14
 _SYSNAME, _RELEASE, _ARCHITECTURE = 1, 3, 4
 _CPU, _PROCESSOR = 1, 1
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_MOST_BITS: Final = 64
+_TAGS: Final = (b"\xea\x02", b"\x9a\x04", b"\xa2\xe9\x04")
+"""Of `_SYSTEM_INFO`, `_CPU_INFO` and `_EXTENSION`, with the wire type of bytes."""
 _MOST_TEXT: Final = 100
 """Characters of a text: foreign ones may be of any length."""
 
-
-class MachineFacts(NamedTuple):
-    """The first machine of a trace.
-
-    Attributes:
-        model: of an Android device its maker, product and system on a chip; else the CPU that most
-            of its CPUs are; else the system and the architecture; else `UNKNOWN`.
-        kernel: its release; empty where the trace does not say.
-        host: its name; empty where the trace does not say.
-    """
-
-    model: str = UNKNOWN
-    kernel: str = ""
-    host: str = ""
+Field = tuple[int, int | bytes]
 
 
-def machine_facts(trace: PerfettoTrace) -> MachineFacts:
-    """Return what the first megabyte of a trace says of its machine."""
+def machine_facts(beginning: bytes) -> MachineFacts:
+    """Return what the first bytes of a trace say of its host."""
     info: dict[int, int | bytes] = {}
-    processor = ""
-    for packet in packets_with(trace.beginning(LOOKED_AT), SYSTEM_INFO_TAG, _CPU_INFO_TAG):
-        inside = dict(fields_of(packet))
-        if inside.get(MACHINE_ID):
+    identity: tuple[bytes, ...] = ()
+    processor, boot_id = "", b""
+    for packet in _described(beginning):
+        inside = dict(_fields_of(packet))
+        if inside.get(_MACHINE_ID):
             continue
-        info = info or _message(inside.get(SYSTEM_INFO))
+        own = _message(inside.get(_SYSTEM_INFO))
+        info, identity = info or own, identity or _identity(own)
         processor = processor or _processor(inside.get(_CPU_INFO))
-    uname = _message(info.get(UTSNAME))
+        found = _message(inside.get(_EXTENSION)).get(_BOOT_ID)
+        boot_id = boot_id or (found if isinstance(found, bytes) else b"")
+    uname = _message(info.get(_UTSNAME))
     system = " ".join(filter(None, (_text(uname, _SYSNAME), _text(uname, _ARCHITECTURE))))
-    model = _android(info) or processor or system or UNKNOWN
-    return MachineFacts(model, _text(uname, _RELEASE), _text(info, MACHINE_NAME))
+    model = _android(info) or processor or system or UNKNOWN_MODEL
+    return MachineFacts(
+        model, _text(uname, _RELEASE), _text(info, _MACHINE_NAME), boot_id, identity
+    )
+
+
+def _described(data: bytes) -> Iterator[bytes]:
+    """The packets in which one of `_TAGS` may be: nearly all have none."""
+    at, place = 0, -1
+    while at < len(data):
+        tag, begin, end = _field(data, at)
+        if place < begin:
+            place = min(_place(data, one, begin) for one in _TAGS)
+        if place >= len(data) or end > len(data):
+            return
+        if place < end and tag == _PACKET << 3 | _BYTES:
+            yield data[begin:end]
+        at = end
+
+
+def _place(data: bytes, tag: bytes, begin: int) -> int:
+    """Where a tag may be next; the end of the data where it is not there."""
+    at = data.find(tag, begin)
+    return len(data) if at < 0 else at
+
+
+def _identity(info: dict[int, int | bytes]) -> tuple[bytes, ...]:
+    """The texts of utsname and the number of CPUs; nothing without utsname."""
+    name = info.get(_UTSNAME)
+    if not isinstance(name, bytes):
+        return ()
+    texts = [value for _, value in _fields_of(name) if isinstance(value, bytes)]
+    host = info.get(_MACHINE_NAME)
+    cpus = str(info.get(_NUM_CPUS, "")).encode()
+    return (*texts, cpus, host if isinstance(host, bytes) else b"")
 
 
 def _android(info: dict[int, int | bytes]) -> str:
@@ -71,13 +90,13 @@ def _processor(info: int | bytes | None) -> str:
     """What most CPUs are; of as many, what comes first."""
     if not isinstance(info, bytes):
         return ""
-    cpus = [_message(cpu) for number, cpu in fields_of(info) if number == _CPU]
+    cpus = [_message(cpu) for number, cpu in _fields_of(info) if number == _CPU]
     named = Counter(name for cpu in cpus if (name := _text(cpu, _PROCESSOR)))
     return named.most_common(1)[0][0] if named else ""
 
 
 def _message(field: int | bytes | None) -> dict[int, int | bytes]:
-    return dict(fields_of(field)) if isinstance(field, bytes) else {}
+    return dict(_fields_of(field)) if isinstance(field, bytes) else {}
 
 
 def _text(message: dict[int, int | bytes], number: int) -> str:
@@ -86,3 +105,43 @@ def _text(message: dict[int, int | bytes], number: int) -> str:
     if not isinstance(value, bytes):
         return ""
     return " ".join(value.decode(errors="backslashreplace").split())[:_MOST_TEXT]
+
+
+def _fields_of(data: bytes) -> Iterator[Field]:
+    """The fields of a message that are numbers or bytes; ends where it is no message."""
+    at = 0
+    while at < len(data):
+        tag, begin, at = _field(data, at)
+        if at > len(data):
+            return
+        number, wire = tag >> 3, tag & 7
+        if wire == _VARINT:
+            yield number, _varint(data, begin)[0]
+        elif wire == _BYTES:
+            yield number, data[begin:at]
+
+
+def _field(data: bytes, at: int) -> tuple[int, int, int]:
+    """The tag of a field, and where its value begins and ends; past the data where it is none."""
+    tag, begin = _varint(data, at)
+    wire = tag & 7
+    if wire == _BYTES:
+        length, begin = _varint(data, begin)
+        return tag, begin, begin + length
+    if wire == _VARINT:
+        return tag, begin, _varint(data, begin)[1]
+    if wire in (_FIXED64, _FIXED32):
+        return tag, begin, begin + (8 if wire == _FIXED64 else 4)
+    return tag, begin, len(data) + 1
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A varint and where it ends; past the end of the data where it has none."""
+    if at < len(data) and data[at] < 0x80:
+        return data[at], at + 1
+    value = 0
+    for n, byte in enumerate(data[at : at + 10]):
+        value |= (byte & 0x7F) << 7 * n
+        if byte < 0x80:
+            return value & ((1 << _MOST_BITS) - 1), at + n + 1
+    return 0, len(data) + 1

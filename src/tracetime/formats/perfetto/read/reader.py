@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import IO, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,6 @@ from tracetime.formats.perfetto.extension import (
     time_service,
     with_largest_lag,
 )
-from tracetime.formats.perfetto.read.flows import FlowEvents, add_flows, flow_events
 from tracetime.formats.perfetto.read.remote import add_rounds, bounds_between, unused_bounds
 from tracetime.formats.perfetto.read.wall_contradictions import wall_clock_contradictions
 from tracetime.formats.perfetto.read.wire import Pass
@@ -42,6 +41,7 @@ from tracetime.graph.info import FlowCounts
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.lattice import LEAST_READINGS
+from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import BATCH_ROWS, Columns, Vocabulary
 from tracetime.trace.facts import (
     LateSnapshots,
@@ -56,6 +56,10 @@ from tracetime.trace.open_options import OpenOptions
 from tracetime.trace.slice_ends import SliceEnds
 from tracetime.trace.slices_table import SliceReading
 from tracetime.trace.trace import Trace, TraceReading, WrittenSnapshots
+
+if TYPE_CHECKING:
+    from tracetime.trace.abilities import MachineFacts
+    from tracetime.trace.flows import FlowEvents
 
 _LINUX: Final = frozenset(("linux", "android", "cros", "chrome os"))
 """What traces call systems that keep REALTIME and MONOTONIC by one rate, in lower case."""
@@ -79,6 +83,9 @@ class _End(NamedTuple):
 
 class PerfettoTrace(Trace):
     """A Perfetto trace file, plain or compressed."""
+
+    shares: ClassVar[frozenset[Shared]] = frozenset(("flows",))
+    perfetto_reads = "packets"
 
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:
         super().__init__(file.path, file.size, options)
@@ -133,6 +140,11 @@ class PerfettoTrace(Trace):
 
         self.check_open()
         return read_slice_ends(self, partial(self._observed, progress))
+
+    @property
+    def packets(self) -> PerfettoTrace:
+        """The packets of the file."""
+        return self
 
     def observed(
         self, observer: PacketObserver, progress: Callable[[int], None] | None = None
@@ -225,6 +237,8 @@ class PerfettoTrace(Trace):
         return self._graph
 
     def _add_flows(self) -> None:
+        from tracetime.formats.perfetto.read.flows import add_flows
+
         try:
             self._flows = add_flows(self, partial(self._observed, None))
         except BaseException:
@@ -234,6 +248,8 @@ class PerfettoTrace(Trace):
 
     def flow_events(self) -> FlowEvents:
         """Read the file: its events in flows, for what they say of those of other files."""
+        from tracetime.formats.perfetto.read.flows import flow_events
+
         return flow_events(self, partial(self._observed, None))
 
     @property
@@ -304,10 +320,7 @@ class PerfettoTrace(Trace):
 
     @property
     def boots(self) -> dict[int, bytes]:
-        """Which boots the machines' clocks count from: 16 bytes, by `ClockId.machine`.
-
-        Of the machines of which tracetime recorded it.
-        """
+        """Which boots the machines' clocks count from; see `Trace`."""
         return dict(self._known().extensions.boots)
 
     @property
@@ -322,11 +335,7 @@ class PerfettoTrace(Trace):
 
     @property
     def is_sorted_in_parts(self) -> bool:
-        """Whether Perfetto hands events on before it has read the whole file.
-
-        It does with what was written while it was recorded, and drops what comes later in the file
-        and is earlier in time (TraceSorter::SortAndExtractEventsUntilAllocId).
-        """
+        """Whether Perfetto hands events on before it has read the whole file; see `PacketFile`."""
         return self._known().extracts_early
 
     @property
@@ -336,12 +345,7 @@ class PerfettoTrace(Trace):
         return known.stray_offset if known.n_strays else None
 
     def uncompressed(self) -> IO[bytes]:
-        """The content as a file, to be closed; a temporary one if the trace is compressed.
-
-        Raises:
-            TraceError: it cannot be read; with `partial`, the file holds what can be read.
-            UsageError: there is no room for the temporary file.
-        """
+        """The content as a file, to be closed; see `PacketFile`."""
         self._file.check_open()
         return self._file.uncompressed(Budget(self.options.max_expansion), self.options.partial)
 
@@ -420,10 +424,7 @@ class PerfettoTrace(Trace):
         return not set(snapshots[status & STA_UNSYNC != 0]) <= set(self.wall_bounds()[0])
 
     def kernel_reads(self) -> npt.NDArray[np.int64]:
-        """What adjtimex(2) said at recorded snapshots, int64[6, n], in file order.
-
-        Number of the snapshot, machine index, status (STA_ bits), state, maxerror_us, esterror_us.
-        """
+        """What adjtimex(2) said at recorded snapshots; see `Trace`."""
         found = self._known().extensions.kernel_clock()
         kept: npt.NDArray[np.int64] = found[[0, 1, 3, 4, 5, 6]]
         return kept
@@ -447,18 +448,16 @@ class PerfettoTrace(Trace):
         return list(wall_clock_contradictions(self.clocks, self.wall_bounds()))
 
     def wall_bounds(self) -> npt.NDArray[np.int64]:
-        """What time services bounded REALTIME by at recorded snapshots, int64[5, n], in file order.
-
-        Number of the snapshot, machine index, UTC less REALTIME at least and at most (ns), and the
-        number of the service (`time_service` of extension.py).
-        """
+        """What time services bounded REALTIME by at recorded snapshots; see `Trace`."""
         bounds: npt.NDArray[np.int64] = self._known().extensions.wall_bounds()
         return bounds
 
-    def beginning(self, n: int) -> bytes:
-        """The first n bytes of the file, uncompressed, or as many as there are."""
+    def machine_facts(self) -> MachineFacts:
+        """Read what the first megabyte says of the host; see `Trace`."""
+        from tracetime.formats.perfetto.read.machine_facts import LOOKED_AT, machine_facts
+
         self._file.check_open()
-        return self._file.beginning(n)
+        return machine_facts(self._file.beginning(LOOKED_AT))
 
     @property
     def machines(self) -> list[int]:

@@ -1,0 +1,143 @@
+"""What some formats have and others have not: floors above ask a trace, and know no format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.graph.arguments import PolicyName
+from tracetime.trace.events_table import Columns
+
+if TYPE_CHECKING:
+    from tracetime._kernels.perfetto.importer import PacketObserver
+    from tracetime.trace.flows import FlowEvents
+
+Shared = Literal["calls", "collectives", "flows", "tcp"]
+"""What two files may both have a part of: spans and their parents, PyTorch's collectives, flows of
+track events, packets of TCP."""
+
+UNKNOWN_MODEL: Final = "unknown"
+"""The model of a machine that a trace does not tell."""
+
+
+class MachineFacts(NamedTuple):
+    """What a trace says of its first machine.
+
+    Attributes:
+        model: of an Android device its maker, product and system on a chip; else the CPU that most
+            of its CPUs are; else the system and the architecture; else `UNKNOWN_MODEL`.
+        kernel: its release; empty where the trace does not say.
+        host: its name; empty where the trace does not say.
+        boot_id: of the boot, as Linux gives it; empty where the trace does not say.
+        identity: kernel, its version, number of CPUs, host name; empty where the trace does not
+            say.
+    """
+
+    model: str = UNKNOWN_MODEL
+    kernel: str = ""
+    host: str = ""
+    boot_id: bytes = b""
+    identity: tuple[bytes, ...] = ()
+
+
+class PacketFile(Protocol):
+    """The packets of Perfetto that a file consists of."""
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the file is."""
+
+    @property
+    def is_sorted_in_parts(self) -> bool:
+        """Whether Perfetto hands events on before it has read the whole file.
+
+        It does with what was written while it was recorded, and drops what comes later in the file
+        and is earlier in time (TraceSorter::SortAndExtractEventsUntilAllocId).
+        """
+
+    @property
+    def stray_field(self) -> int | None:
+        """The first byte of what is no packet in the file, and is skipped; None without any."""
+
+    def uncompressed(self) -> IO[bytes]:
+        """The content as a file, to be closed; a temporary one if the trace is compressed.
+
+        Raises:
+            TraceError: it cannot be read; with `partial`, the file holds what can be read.
+            UsageError: there is no room for the temporary file.
+        """
+
+    def observed(
+        self, observer: PacketObserver, progress: Callable[[int], None] | None = None
+    ) -> Iterator[Columns]:
+        """Read the file from its start, and give each packet to an observer, before its rows."""
+
+
+class TraceAbilities:
+    """What a trace has beside its events where its format has it, with what holds where not.
+
+    Attributes:
+        shares: what events of two files of this format may be parts of.
+        perfetto_reads: as what Perfetto itself reads files of this format; None where it does not.
+        rows_are_of_slices: whether each row is of one of its slices, which say what it is.
+    """
+
+    shares: ClassVar[frozenset[Shared]] = frozenset()
+    perfetto_reads: ClassVar[Literal["json", "packets"] | None] = None
+    rows_are_of_slices: ClassVar[bool] = False
+
+    @property
+    def packets(self) -> PacketFile | None:
+        """The packets of a Perfetto trace; None of any other."""
+        return None
+
+    @property
+    def baked_by(self) -> PolicyName | None:
+        """The policy by which `bake` has put the events on the trace clock; None where not."""
+        return None
+
+    def machine_facts(self) -> MachineFacts:
+        """Read what the beginning of the file says of its first machine."""
+        return MachineFacts()
+
+    @property
+    def boots(self) -> dict[int, bytes]:
+        """Which boots the machines' clocks count from: 16 bytes, by `ClockId.machine`.
+
+        Of the machines of which tracetime recorded it.
+        """
+        return {}
+
+    @property
+    def suspended_ns(self) -> dict[int, int]:
+        """How long machines were suspended in those boots, ns, where the file says so."""
+        return {}
+
+    def kernel_reads(self) -> npt.NDArray[np.int64]:
+        """What adjtimex(2) said at recorded snapshots, int64[6, n], in file order.
+
+        Number of the snapshot, machine index, status (STA_ bits), state, maxerror_us, esterror_us.
+        """
+        return np.empty((6, 0), dtype=np.int64)
+
+    def wall_bounds(self) -> npt.NDArray[np.int64]:
+        """What time services bounded REALTIME by at recorded snapshots, int64[5, n], in file order.
+
+        Number of the snapshot, machine index, UTC less REALTIME at least and at most (ns), and the
+        number of the service (`time_service` of formats/perfetto/extension.py).
+        """
+        return np.empty((5, 0), dtype=np.int64)
+
+    def calls(self) -> dict[str, npt.NDArray[Any]] | None:
+        """Read the file: its spans, for what they say of those of other files; None without any."""
+        return None
+
+    def flow_events(self) -> FlowEvents | None:
+        """Read the file: its events in flows, for what they say of those of other files.
+
+        None of a format without flows.
+        """
+        return None

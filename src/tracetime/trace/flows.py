@@ -1,0 +1,196 @@
+"""Events in flows that pass from one machine to another, as orders of their clocks.
+
+An event that begins a flow comes before one that the flow passes, and both before one that ends
+it. What only `flow_ids` say has no direction: Perfetto takes it from the times, of which orders are
+to be evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.ids import ClockId
+
+Values = npt.NDArray[np.int64]
+
+_LONGEST: Final = 64
+"""A flow with more events than that is an id used again and again."""
+
+_BEGINS, _PASSES, _ENDS, _TERMINATES = range(4)
+
+
+class FlowSteps(NamedTuple):
+    """Places of events in flows: arrays of one length.
+
+    Attributes:
+        flow: uint64, its id.
+        kind: what the event says of its place.
+        clock: that it was read in, by number.
+        reading: of that clock, ns.
+    """
+
+    flow: npt.NDArray[np.uint64]
+    kind: Values
+    clock: Values
+    reading: Values
+
+    def at(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> FlowSteps:
+        return FlowSteps(self.flow[rows], self.kind[rows], self.clock[rows], self.reading[rows])
+
+
+_NONE: Final = np.empty(0, dtype=np.int64)
+_NO_ROWS: Final = np.empty(0, dtype=np.intp)
+NO_STEPS: Final = FlowSteps(np.empty(0, dtype=np.uint64), _NONE, _NONE, _NONE)
+
+
+class FlowEvents(NamedTuple):
+    """The events of a trace that are in flows.
+
+    Attributes:
+        clocks: those that they were read in, and of each the ns of its unit.
+        steps: their places; `clock` is an index of `clocks`.
+        left_out: how many there was no room for.
+    """
+
+    clocks: list[tuple[ClockId, int]]
+    steps: FlowSteps
+    left_out: int
+
+
+class FlowOrders(NamedTuple):
+    """Events of flows that happened before others on another machine.
+
+    Attributes:
+        flows: how many flows have events of several machines.
+        used: how many of them have a direction.
+        before, after: indices of pairs of events, the first before the second, in `steps`.
+        steps: the events, in another order than they were given.
+        rows: where they were.
+    """
+
+    flows: int
+    used: int
+    before: npt.NDArray[np.intp]
+    after: npt.NDArray[np.intp]
+    steps: FlowSteps
+    rows: npt.NDArray[np.intp]
+
+
+def flow_orders(steps: FlowSteps, machine: Values) -> FlowOrders:
+    """Find which events of flows happened before which on another machine.
+
+    machine: of each event.
+    """
+    rows = _between_machines(steps, machine)
+    steps, machine = steps.at(rows), machine[rows]
+    starts = _starts(steps.flow)
+    if not len(starts):
+        return FlowOrders(0, 0, _NO_ROWS, _NO_ROWS, steps, rows)
+    directed = _directed(steps)
+    number = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(machine)))
+    pairs = list(_neighbours(steps, directed[number]))
+    before, after = (np.concatenate(e) for e in zip((_NO_ROWS, _NO_ROWS), *pairs, strict=True))
+    across = machine[before] != machine[after]
+    before, after = before[across], after[across]
+    used = len(np.unique(number[before]))
+    return FlowOrders(len(starts), used, before, after, steps, rows)
+
+
+def between_files(steps: FlowSteps, file: Values) -> npt.NDArray[np.bool_]:
+    """Which events are of flows that no file both begins and ends: such a flow is the file's own.
+
+    file: of each event.
+    """
+    flows, number = np.unique(steps.flow, return_inverse=True)
+    files, of = np.unique(file, return_inverse=True)
+    place = number * len(files) + of
+    is_end = steps.kind >= _ENDS
+    own = np.zeros(len(flows), dtype=np.bool_)
+    own[np.intersect1d(place[is_end], place[~is_end]) // max(len(files), 1)] = True
+    return ~own[number]
+
+
+def by_clocks(
+    clocks: list[tuple[ClockId, int]], found: FlowOrders
+) -> Iterator[tuple[ClockId, ClockId, Values, Values]]:
+    """The readings of orders, before and after, for each pair of clocks.
+
+    clocks: with the ns of their unit, by number.
+    """
+    steps, before, after = found.steps, found.before, found.after
+    keys = steps.clock[before] * len(clocks) + steps.clock[after]
+    for key in np.unique(keys).tolist():
+        ours = keys == key
+        (one, unit), (other, also) = clocks[key // len(clocks)], clocks[key % len(clocks)]
+        yield (
+            one,
+            other,
+            steps.reading[before[ours]] // unit,
+            steps.reading[after[ours]] // also,
+        )
+
+
+def joined_steps(parts: Sequence[FlowSteps]) -> FlowSteps:
+    """Several, one after the other."""
+    flows, *rest = zip(*parts, strict=True)
+    return FlowSteps(np.concatenate(flows), *map(np.concatenate, rest))
+
+
+def _between_machines(steps: FlowSteps, machine: Values) -> npt.NDArray[np.intp]:
+    """The events of flows that have some of several machines: each flow's together, by place."""
+    order = np.lexsort((steps.kind, steps.flow))
+    starts = _starts(steps.flow[order])
+    if not len(starts):
+        return order
+    machine = machine[order]
+    mixed = np.minimum.reduceat(machine, starts) != np.maximum.reduceat(machine, starts)
+    rows: npt.NDArray[np.intp] = order[np.repeat(mixed, np.diff(starts, append=len(machine)))]
+    return rows
+
+
+def _directed(steps: FlowSteps) -> npt.NDArray[np.bool_]:
+    """Which flows, by number, have one direction.
+
+    An id that begins or terminates twice is used for several flows, and so is one whose events
+    contradict it on one clock. One of legacy events has to begin once and to end once.
+    """
+    starts = _starts(steps.flow)
+    sizes = np.diff(starts, append=len(steps.flow))
+    directed = sizes <= _LONGEST
+    begins, ends, terminates = (
+        np.add.reduceat(steps.kind == kind, starts) for kind in (_BEGINS, _ENDS, _TERMINATES)
+    )
+    directed &= (begins <= 1) & (terminates <= 1)
+    # Ids of legacy events are small numbers: two machines may have one for flows of their own.
+    is_legacy = begins + ends > 0
+    directed &= ~is_legacy | ((begins == 1) & (ends + terminates == 1))
+    number = np.repeat(np.arange(len(starts)), sizes)
+    for before, after in _neighbours(steps, directed[number]):
+        ours = steps.clock[before] == steps.clock[after]
+        backwards = steps.reading[before] > steps.reading[after]
+        directed[number[before[ours & backwards]]] = False
+    return directed
+
+
+def _neighbours(
+    steps: FlowSteps, chosen: npt.NDArray[np.bool_]
+) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """Pairs of events, the first before the second, of the chosen ones' flows: part by part."""
+    place = np.minimum(steps.kind, _ENDS)
+    rows = np.flatnonzero(chosen)
+    for away in range(1, _LONGEST):
+        rows = rows[rows + away < len(chosen)]
+        rows = rows[steps.flow[rows] == steps.flow[rows + away]]
+        if not len(rows):
+            return
+        before = rows[place[rows] < place[rows + away]]
+        yield before, before + away
+
+
+def _starts(flows: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
+    """Where each flow's events begin."""
+    return np.flatnonzero(np.append(True, flows[1:] != flows[:-1])[: len(flows)])
