@@ -317,8 +317,8 @@ def test_evidence_of_two_brackets() -> None:
     one, other = Read(wide, at // 9), Read(at, wide)
     numbers, boxed = np.arange(5), np.zeros(5, dtype=bool)
     for limits in (Limits(0.0, 0.0), Limits.of(100, 500), Limits(0.1, 0.0)):
-        after = JointReadings(numbers, before, before + 5, one, other, boxed).offsets(limits)
-        ahead = JointReadings(numbers, before, before - 5, other, one, boxed).offsets(limits)
+        after = JointReadings(numbers, before, before + 5, one, other, boxed).offsets(limits.drift)
+        ahead = JointReadings(numbers, before, before - 5, other, one, boxed).offsets(limits.drift)
         found.append([[before, *after], [before, *ahead]])
     check_kept("parts", "evidence", found)
 

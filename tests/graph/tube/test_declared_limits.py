@@ -1,13 +1,19 @@
 """Declared rates and limits of clocks, and rates that are learnt."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from drifting import S
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tracetime import ClockGraph, ClockId, ConversionError, Snapshot, UsageError
 from tracetime.clocks.domain import ClockDomain
+from tracetime.graph.tube.evidence import Evidence
+from tracetime.graph.tube.limits import ONE, Limits
+from tracetime.graph.tube.tube import Tube
 
 
 def test_a_counter_of_unknown_rate_is_learnt():
@@ -141,3 +147,50 @@ def test_any_limits_that_a_clock_may_declare_are_of_use():
     for limit, most in limits.items():
         with pytest.raises(UsageError, match=rf"{limit} of .*: use 0 to {most}"):
             ClockDomain("X.a", **{limit: most + 1})
+
+
+ppm = st.floats(0, 50_000) | st.integers(0, 50_000)
+
+
+@given(ppm, ppm)
+def test_the_drift_of_a_pair_is_what_the_fastest_and_the_slowest_rate_give(a, b):
+    """(1 + b) / (1 - a) - 1, or with a and b exchanged, and no more than rounding above it."""
+    one, other = (Fraction(each) / 10**6 for each in (a, b))
+    most = max((1 + fast) / (1 - slow) - 1 for fast, slow in ((one, other), (other, one)))
+    drift = Fraction(Limits.of(a, b).drift)
+    assert most <= drift < most + Fraction(1, ONE)
+
+
+@pytest.mark.parametrize(("step_ms", "kinds"), [(9, []), (11, ["step"])])
+def test_a_step_is_seen_where_two_clocks_cannot_have_drifted_so_far(step_ms, kinds):
+    """10 ms in 10 s at 500 ppm each."""
+    at = np.arange(6, dtype=np.int64) * 10 * S
+    offset = np.where(at > 25 * S, step_ms * 1_000_000, 0)
+    made = Tube.build(Evidence.of(at, offset, 100), Limits.of(500, 500))
+    assert [found.kind for found in made.discontinuities if found.kind == "step"] == kinds
+
+
+def test_clocks_read_at_two_instants_are_brought_to_one_by_a_clock_that_may_be_slow():
+    """The reference runs 500 ppm slow, b 100 ppm fast, and a second is a long bracket."""
+    true_ns = math.ceil(S / (1 - 500e-6))
+    b = math.ceil(true_ns * (1 + 100e-6))
+    graph = ClockGraph(
+        domains=[
+            ClockDomain("com.example.a", max_drift_ppm=0),
+            ClockDomain("com.example.b", max_drift_ppm=100),
+            ClockDomain("com.example.reference", max_drift_ppm=500),
+        ]
+    )
+    graph.add_snapshot(
+        Snapshot(
+            {"com.example.a": 0, "com.example.b": b, "com.example.reference": 0},
+            reference="com.example.reference",
+            half_width_ns={"com.example.a": 1, "com.example.b": 1},
+            centre_ns={"com.example.b": S},
+        )
+    )
+    for bars in ("estimated", "guaranteed"):
+        found = graph.convert(
+            0, "com.example.a", "com.example.b", policy="tube", bounds=True, bars=bars
+        )
+        assert found.earliest <= 0 <= found.latest

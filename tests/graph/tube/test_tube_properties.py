@@ -91,6 +91,19 @@ def test_guaranteed_bars_hold_any_clock_within_its_limits(data: st.DataObject) -
 
 @settings(max_examples=300)
 @given(st.data())
+def test_a_smaller_drift_never_widens_a_guaranteed_bar(data: st.DataObject) -> None:
+    parts = data.draw(st.integers(1, 1000))
+    clock = data.draw(clocks(Fraction(parts, 10**6), data.draw(st.integers(1, 4))))
+    snapshots = data.draw(readings(clock, data.draw(st.integers(1, 12))))
+    narrow, wide = (tube_of(snapshots, Limits(ppm * 1e-6, 0.5e-6)) for ppm in (parts, 1.5 * parts))
+    at = np.array(instants(data, clock, 10**10, 10**10), dtype=np.int64)
+    here, there = (tube.convert(at, bars="guaranteed") for tube in (narrow, wide))
+    assert (there.earliest <= here.earliest).all()
+    assert (here.latest <= there.latest).all()
+
+
+@settings(max_examples=300)
+@given(st.data())
 def test_estimated_bars_hold_a_rate_that_wanders_within_its_limit(data: st.DataObject) -> None:
     mean, wander = Fraction(data.draw(st.integers(-299, 299)), 10**6), Fraction(1, 10**6)
     clock = data.draw(clocks(wander, data.draw(st.integers(1, 8))))

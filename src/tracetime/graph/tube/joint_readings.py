@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tracetime.graph.rate import nominal_ns
 from tracetime.graph.tube.evidence import FARTHEST
-from tracetime.graph.tube.limits import MOST_DRIFT, Limits
+from tracetime.graph.tube.limits import MOST_DRIFT
 from tracetime.graph.tube.measurements import Read
 from tracetime.graph.tube.messages import Boxes
 from tracetime.graph.tube.tick_periods import Tick
@@ -97,13 +97,21 @@ class JointReadings(NamedTuple):
             near &= (np.abs(read.centre) < _MARGIN) & (read.half < _MARGIN)
         return near
 
-    def offsets(self, limits: Limits) -> tuple[Values, Values]:
+    @property
+    def are_apart(self) -> bool:
+        """Whether the clocks were read at different instants of the snapshots' reference."""
+        return bool((self.a_read.centre != self.b_read.centre).any())
+
+    def offsets(self, drift: float) -> tuple[Values, Values]:
         """Offsets b - a and their half-widths, ns; a half-width that is not known counts as 0.
 
-        limits: of the pair. b's reading is moved to a's centre at the nominal rate.
+        b's reading is moved to a's centre at the nominal rate.
+
+        Args:
+            drift: how far b may drift against the reference, by which centres are measured.
         """
         later = self.b_read.centre - self.a_read.centre
-        spread = np.ceil(np.abs(later) * limits.drift).astype(np.int64)
+        spread = np.ceil(np.abs(later) * drift).astype(np.int64)
         halves = [np.maximum(read.half, 0) for read in (self.a_read, self.b_read)]
         return self.b_ns - later - self.a_ns, halves[0] + halves[1] + spread
 

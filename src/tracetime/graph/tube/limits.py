@@ -18,6 +18,8 @@ ONE: Final = 1 << 52
 MOST_DRIFT: Final = 0.1
 """D at most: with it, every product of the kernels fits in 128 bits."""
 
+_ALL_PPM: Final = 1_000_000
+
 SHARED_WANDER_PPM: Final = 0.001
 """W between two clocks that one oscillator drives, until snapshots contradict it."""
 
@@ -104,10 +106,7 @@ class Limits:
         Raises:
             UsageError: as `Limits`.
         """
-        a, b = drift_a_ppm * 1e-6, drift_b_ppm * 1e-6
-        if not (0 <= a < 1 and 0 <= b < 1):
-            raise UsageError(f"drifts of {drift_a_ppm:g} and {drift_b_ppm:g} ppm: use 0 or more")
-        drift = (1 + a + b) / (1 - max(a, b)) - 1
+        drift = _drift(drift_a_ppm, drift_b_ppm)
         shared = SHARED_WANDER_PPM * 1e-6
         if shared_oscillator and may_differ:
             alone = UNDECLARED_WANDER_PPM * 1e-6
@@ -116,6 +115,20 @@ class Limits:
             return cls(drift, shared, False, rise, True)
         total = sum(UNDECLARED_WANDER_PPM if ppm is None else ppm for ppm in wander_ppm)
         return cls(drift, total * 1e-6, None not in wander_ppm, rise)
+
+
+def _drift(a_ppm: float, b_ppm: float) -> float:
+    """(a + b) / (1 - max(a, b)), ns per ns, rounded up to a whole number of 2^-52.
+
+    One clock is fastest when the other is slowest: so much more does it count per ns of the other.
+    """
+    if not (0 <= a_ppm < _ALL_PPM and 0 <= b_ppm < _ALL_PPM):
+        raise UsageError(f"drifts of {a_ppm:g} and {b_ppm:g} ppm: use 0 or more")
+    (a, of_a), (b, of_b) = a_ppm.as_integer_ratio(), b_ppm.as_integer_ratio()
+    total, whole = a * of_b + b * of_a, _ALL_PPM * of_a * of_b
+    slope = -(-total * ONE // (whole - max(a * of_b, b * of_a)))
+    # No float has more: a drift this large is beyond what a tube holds.
+    return slope / ONE if slope <= ONE else 1.0
 
 
 def slope_up(slope: float) -> int:

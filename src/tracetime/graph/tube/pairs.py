@@ -548,7 +548,8 @@ class Pairs:
             # Equated by rule (a trace without snapshots): one clock by two names.
             return Intervals(a_ns, b_ns, np.zeros_like(a_ns), False, None)
         ticks = self._tick_ns(a, observed) + self._tick_ns(b, observed)
-        r_k, h_k = given._replace(a_read=one, b_read=other).offsets(limits)
+        read_drift = self._read_drift(b) if given.are_apart else limits.drift
+        r_k, h_k = given._replace(a_read=one, b_read=other).offsets(read_drift)
         if boxed.any():
             # The offset is known at the middle of a's box, and drifts on the way there; each
             # middle has been rounded twice.
@@ -565,6 +566,12 @@ class Pairs:
         else:
             width = np.full_like(h_k, assumed_half_width(a_ns, r_k, limits, ticks))
         return Intervals(a_ns, r_k, np.where(known, h_k, width), True, correction)
+
+    def _read_drift(self, clock: ClockId) -> float:
+        """How far a clock may drift against the reference of any snapshot that has it."""
+        domains = map(self._graph.domain, self._graph.neighbours[clock])
+        drift_ppm = _drift_ppm(self._graph.domain(clock))
+        return Limits.of(max(map(_drift_ppm, domains)), drift_ppm).drift
 
     def _assumed_ns(self, a: ClockId, b: ClockId, observed: Mapping[ClockId, Tick]) -> int | None:
         """The half-width that is declared of readings without one; None where none is."""
