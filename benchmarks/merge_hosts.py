@@ -161,11 +161,11 @@ def rows(table: Table, seconds: float, rate: float, seed: int) -> None:
         with JoinedTraces(paths, match=[MATCH], different=[APART]) as joined:
             n = sum(tie.ties for tie in joined.ties)
             ends, reads = (joined.home(1), joined.home(0)), clock.read(truth)
-            guaranteed = placed(joined.graph, ends, reads, truth, "guaranteed")
-            ours = placed(joined.graph, ends, reads, truth)
+            guaranteed = placed(joined.clocks, ends, reads, truth, "guaranteed")
+            ours = placed(joined.clocks, ends, reads, truth)
         wall = "a.pftrace:REALTIME=b.pftrace:REALTIME+0ms+-20ms"
         with JoinedTraces(paths, sync=[wall], different=[APART]) as joined:
-            by_wall = placed(joined.graph, (joined.home(1), joined.home(0)), reads, truth)
+            by_wall = placed(joined.clocks, (joined.home(1), joined.home(0)), reads, truth)
     what = f"{n:,} messages in {seconds:.0f} s, seed {seed}, load {load:.1f} of {cores} cores"
     table.row(
         f"{what}: {INSTANTS:,} instants",

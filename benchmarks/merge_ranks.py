@@ -78,7 +78,7 @@ def _measure(joined: JoinedTraces, ranks: list[Rank], seed: int) -> _Errors:
         reads, truth = one.clock.read(t), first.clock.read(t)
         sides = {}
         for bars in outside:
-            got = joined.graph.convert(
+            got = joined.clocks.convert(
                 reads,
                 joined.home(number),
                 joined.home(0),

@@ -157,7 +157,7 @@ def _outside(
     reads = world.clocks[number].read(t) - START_NS
     truth = pa.array(world.clocks[0].read(t) - START_NS)
     src, dst = joined.home(number), joined.home(0)
-    got = joined.graph.convert(
+    got = joined.clocks.convert(
         reads, src, dst, policy="tube", bars=bars, bounds=True, errors="mask"
     )
     low, high = (np.asarray(side.fill_null(end)) for side, end in zip(got[1:], _ENDS, strict=True))

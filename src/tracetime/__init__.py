@@ -36,8 +36,8 @@ if TYPE_CHECKING:
         UsageError,
     )
     from tracetime.formats import open_trace, open_traces, register_format
+    from tracetime.graph.clock_graph import ClockGraph
     from tracetime.graph.explanation import Explanation, Hop, Outside
-    from tracetime.graph.graph import ClockGraph
     from tracetime.graph.info import ClockInfo, FlowCounts, OrdersInfo, Readings, SeriesInfo
     from tracetime.graph.tube.curves import Curves
     from tracetime.graph.tube.explanation import MeshHop, TubeExplanation, TubeHop
@@ -177,7 +177,7 @@ _HOMES: Final = {
     "Calibration": "tracetime.capture.calibrate",
     "ClockCalibration": "tracetime.capture.calibrate",
     "ClockDomain": "tracetime.clocks.domain",
-    "ClockGraph": "tracetime.graph.graph",
+    "ClockGraph": "tracetime.graph.clock_graph",
     "ClockId": "tracetime.clocks.ids",
     "ClockInfo": "tracetime.graph.info",
     "ClockLike": "tracetime.clocks.ids",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot, open_trace
 from tracetime.analysis.constant_offsets import ConstantOffsets
 from tracetime.analysis.floor_cost import floor_cost_of_events
+from tracetime.graph.clock_graph import inner
 from tracetime.verbs.convert import convert
 
 S = 10**9
@@ -35,7 +36,9 @@ def test_floor_is_within_the_bars_of_a_clock_with_a_constant_offset(made, data):
     graph = ClockGraph()
     graph.add_snapshot(made)
     at, offsets = made[REFERENCE], made[REFERENCE] - made[CLOCK]
-    constant = ConstantOffsets(graph, REFERENCE, graph._parts.contents.tied_only_to(REFERENCE))
+    constant = ConstantOffsets(
+        inner(graph), REFERENCE, graph._graph.contents.tied_only_to(REFERENCE)
+    )
     first, last = int(at[0]) - 10**9, int(at[-1]) + 10**9
     limit = constant.limit_ns(CLOCK, (first, last))
     if limit is None:
@@ -58,9 +61,9 @@ def test_what_strays_by_more_than_a_half_width_takes_a_tube(strays):
     at = np.arange(1, 4) * S
     graph.add_snapshot({REFERENCE: at, CLOCK: at + np.array(strays)})
     assert (
-        ConstantOffsets(graph, REFERENCE, graph._parts.contents.tied_only_to(REFERENCE)).limit_ns(
-            CLOCK, (S, 3 * S)
-        )
+        ConstantOffsets(
+            inner(graph), REFERENCE, graph._graph.contents.tied_only_to(REFERENCE)
+        ).limit_ns(CLOCK, (S, 3 * S))
         is None
     )
 
@@ -72,7 +75,7 @@ def test_what_is_measured_declared_or_counts_ticks_takes_a_tube():
         graph = ClockGraph(domains=domains)
         graph.add_snapshot(snapshot)
         return ConstantOffsets(
-            graph, REFERENCE, graph._parts.contents.tied_only_to(REFERENCE)
+            inner(graph), REFERENCE, graph._graph.contents.tied_only_to(REFERENCE)
         ).limit_ns(CLOCK, (S, 3 * S))
 
     plain = {REFERENCE: at, CLOCK: at}
@@ -89,9 +92,9 @@ def test_a_clock_that_has_another_way_takes_a_tube():
     graph.add_snapshot({REFERENCE: at, CLOCK: at, THIRD: at})
     graph.add_snapshot({REFERENCE: at + 5, THIRD: at + 5})
     assert (
-        ConstantOffsets(graph, REFERENCE, graph._parts.contents.tied_only_to(REFERENCE)).limit_ns(
-            CLOCK, (S, 3 * S)
-        )
+        ConstantOffsets(
+            inner(graph), REFERENCE, graph._graph.contents.tied_only_to(REFERENCE)
+        ).limit_ns(CLOCK, (S, 3 * S))
         is None
     )
 

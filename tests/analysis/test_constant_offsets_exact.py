@@ -10,6 +10,7 @@ import pytest
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Reading, Snapshot
 from tracetime.analysis.constant_offsets import ConstantOffsets
+from tracetime.graph.clock_graph import inner
 
 S = 1_000_000_000
 REFERENCE = ClockId(6)
@@ -23,7 +24,7 @@ def offsets_of(
     graph = ClockGraph(domains=domains)
     for snapshot in snapshots:
         graph.add_snapshot(snapshot)
-    return ConstantOffsets(graph, reference, graph._parts.contents.tied_only_to(reference))
+    return ConstantOffsets(inner(graph), reference, graph._graph.contents.tied_only_to(reference))
 
 
 def limit(at: Any, strays: Any, span: Any = None, **more: Any) -> int | None:
@@ -69,7 +70,7 @@ def test_an_estimate_is_no_steeper_than_the_limits_nor_than_a_line_and_its_wande
     at = [0, 1_000_000, 8 * S]
     graph = ClockGraph()
     graph.add_snapshot({REFERENCE: np.array(at), CLOCK: np.array(at)})
-    wander = graph._parts.tubes.limits(CLOCK, REFERENCE).wander
+    wander = graph._graph.tubes.limits(CLOCK, REFERENCE).wander
     assert limit(at, [0, 1_000, 0]) == 1_504 + math.ceil(
         (2.5e-7 + 2 * wander) * (8 * S - 1_000_000) / 4
     )

@@ -10,6 +10,7 @@ from reading import opened
 from tracetime import ClockId
 from tracetime.analysis import floor_cost
 from tracetime.analysis.floor_cost import FloorCost
+from tracetime.graph.clock_graph import inner
 from tracetime.graph.values import distances
 
 A, B = ClockId(MONOTONIC), ClockId(REALTIME)
@@ -142,7 +143,7 @@ def points(monkeypatch, readings, unit=1, most=2048, others=None):
         for reading, other in zip(readings, others, strict=True)
     ]
     with opened(trace(*packets, event(S))) as read:
-        return floor_cost._points(read.clocks, ClockId(64, 7), ClockId(BOOTTIME)).tolist()
+        return floor_cost._points(inner(read.clocks), ClockId(64, 7), ClockId(BOOTTIME)).tolist()
 
 
 def test_floor_is_looked_at_at_snapshots_half_way_and_just_before_the_next(monkeypatch):

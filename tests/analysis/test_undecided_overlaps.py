@@ -12,6 +12,7 @@ from reading import opened
 from tracetime import ClockId
 from tracetime.analysis.meetings import meetings
 from tracetime.analysis.undecided_overlaps import undecided_overlaps
+from tracetime.graph.clock_graph import inner
 
 MS = 1_000_000
 OWN = 64
@@ -171,7 +172,7 @@ def test_clocks_meet_where_their_paths_do():
     ] + [snapshot({MONOTONIC: k, BOOTTIME: k}, 1) for k in (MS, 2 * MS, 3 * MS)]
     with opened(trace(*readings)) as opened_trace:
         clocks = [ClockId(OWN, 1), ClockId(MONOTONIC), ClockId(BOOTTIME), ClockId(777)]
-        first, last = meetings(opened_trace.clocks, ClockId(BOOTTIME), clocks)
+        first, last = meetings(inner(opened_trace.clocks), ClockId(BOOTTIME), clocks)
     assert (first.on, last.on) == (ClockId(MONOTONIC), ClockId(BOOTTIME))
     assert [x >= 0 for x in first.through.tolist()] == [True, True, False, False, False]
     assert last.through[0] == last.through[1] != last.through[2]
@@ -226,7 +227,7 @@ def test_nor_does_a_trace_clock_that_was_set_back():
 
 def test_slices_that_end_before_they_begin_are_left_out():
     with opened(trace(*TRACKS, *TIED, *slice_(0, 90_000, MONOTONIC))) as opened_trace:
-        graph = opened_trace.clocks
+        graph = inner(opened_trace.clocks)
     begins, ends = np.array([100, 0]), np.array([50, 200])
 
     def place(on, rows, bars):

@@ -28,6 +28,7 @@ from simulated import recorded_trace
 from tracetime import ClockId, TraceError, TracetimeError
 from tracetime.analysis.floor_cost import FloorCost, floor_cost_at_snapshots
 from tracetime.formats.perfetto.write.ordering import Orders
+from tracetime.graph.clock_graph import inner
 
 CLOCKS = [
     ClockId(number, 1 if 64 <= number < 128 else 0)
@@ -117,7 +118,9 @@ def costs(data: bytes) -> dict[str, object]:
             "one, spans": {"most": 1, "spans_ns": spans},
             "late": {"late": True, "spans_ns": spans},
         }.items():
-            results[name] = facts(floor_cost_at_snapshots(made.clocks, home, clocks, **options))
+            results[name] = facts(
+                floor_cost_at_snapshots(inner(made.clocks), home, clocks, **options)
+            )
         return results
 
 

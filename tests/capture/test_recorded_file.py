@@ -150,7 +150,7 @@ def test_a_forked_child_that_cannot_record_warns_once(path, method):
             try:
                 with warnings.catch_warnings(record=True) as warned:
                     warnings.simplefilter("always")
-                    rec._parts.path = str(path.parent / "missing" / "out.pftrace")
+                    rec._files.path = str(path.parent / "missing" / "out.pftrace")
                     for _ in range(3):
                         getattr(rec, method)("e", *([1] if method == "counter" else []))
                     rec.close()

@@ -41,7 +41,7 @@ def test_nothing_befalls_clocks_whose_offset_stays(gaps, offset):
     graph = tt.ClockGraph()
     graph.add_snapshot(tt.Snapshot({"MONOTONIC": here, 200: here + offset}))
     assert graph.discontinuities() == []
-    assert not graph._parts.tubes.discontinuities(graph.compared())
+    assert not graph._graph.tubes.discontinuities(graph.compared())
 
 
 def test_clocks_have_a_limit(written):

@@ -210,7 +210,7 @@ def test_events_that_show_no_tick_are_not_kept(written):
             *(costly.event(k, 200) for k in range(9, 9 + n)),
         ]
         with tt.open_trace(written(parts)) as trace:
-            assert bool(trace.clocks._parts.state.events) == kept
+            assert bool(trace.clocks._graph.state.events) == kept
 
 
 def test_clocks_with_one_snapshot_have_no_tube(tmp_path, monkeypatch):

@@ -30,14 +30,16 @@ class Survey:
     def __init__(self, moves: list[TraceClockMove], **more: Any) -> None:
         given = {"events": 0, "stray": 0, "own": 0, "now": SECOND, "ahead": {}, "beyond": 0} | more
         self.trace = SimpleNamespace(
-            trace_clock_moves=moves, n_stray_syncs=given["stray"], n_own_syncs=given["own"]
+            trace_clock_moves=moves,
+            n_stray_syncs=given["stray"],
+            n_own_syncs=given["own"],
+            clocks=self,
         )
         self.trace_clock, self.tolerance_ns = given["now"], given.get("tolerance_ns", 1_000_000)
         self.given = given
         self.asked: list[Any] = []
         ahead = given["ahead"]
         self.infos = {c: SimpleNamespace(first_ns=5 * S, last_ns=9 * S) for c in ahead}
-        self.graph = self
 
     def count_placed(self, spans: Any) -> int:
         self.asked += spans

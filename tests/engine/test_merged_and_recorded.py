@@ -43,7 +43,7 @@ def by_name(rows, placed=lambda times: times):
 
 def on_timeline(joined, clocks, times):
     """Times of a file's clock on that of the first one."""
-    return joined.graph.convert(np.array(times), *clocks, policy="tube").tolist()
+    return joined.clocks.convert(np.array(times), *clocks, policy="tube").tolist()
 
 
 def check(paths, out, **options):

@@ -13,6 +13,7 @@ from tracetime import ClockGraph, ClockId, Snapshot, diagnose, open_trace
 from tracetime.analysis.floor_cost import FloorCost
 from tracetime.analysis.survey import Survey
 from tracetime.errors import ONE_SIDED, REASONS, RESOLVED
+from tracetime.graph.clock_graph import inner
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.placement import placed_by_floor
 
@@ -93,7 +94,7 @@ def test_whoever_places_rows_gets_the_same_bars(coarse):
     """As error tracks, baking and the events of findings do."""
     path, lacks = coarse
     with open_trace(path) as trace:
-        bars = ErrorBars(trace.clocks, trace.trace_clock, trace.machines, "estimated", {})
+        bars = ErrorBars(inner(trace.clocks), trace.trace_clock, trace.machines, "estimated", {})
         placed = [bars.place(columns) for columns in trace.columns()]
     found = np.concatenate([one["latest"] - one["source_ns"] for one in placed])
     assert found.tolist() == lacks
@@ -136,8 +137,8 @@ def hop(cut_off_ns, *, latest=2**40, source=500):
         "clock": np.array([6], np.uint32),
         "timestamp": np.array([source], np.int64),
     }
-    placed = placed_by_floor(columns, graph, MONOTONIC, [0])
-    bars = ErrorBars(graph, MONOTONIC, [0], "estimated", {})
+    placed = placed_by_floor(columns, inner(graph), MONOTONIC, [0])
+    bars = ErrorBars(inner(graph), MONOTONIC, [0], "estimated", {})
     bare = bars.place(placed)
     held = bars.place(placed | {"cut_off_ns": np.array([cut_off_ns], np.int64)})
     return bare, held

@@ -53,10 +53,10 @@ SET_BACK = [([0, 1], False, S), ([0, 1], False, 2 * S), ([0, 1], True, S), ([1, 
 def test_a_tube_leads_where_a_path_of_tubes_is_found(found):
     asked, searched = tied(found), tied(found)
     for source in CLOCKS[1:]:
-        leads = asked._parts.tubes.leads(source, CLOCKS[0])
+        leads = asked._graph.tubes.leads(source, CLOCKS[0])
         assert leads == has_path(searched, source, CLOCKS[0])
-        assert asked._parts.tubes.are_linked(source, CLOCKS[0]) >= leads
-    assert not asked._parts.tubes._pairs._made
+        assert asked._graph.tubes.are_linked(source, CLOCKS[0]) >= leads
+    assert not asked._graph.tubes._pairs._made
 
 
 offsets = st.integers(-3, 3)
@@ -77,20 +77,20 @@ def test_a_pair_that_is_left_out_shows_no_event(orders, snapshots, delays, ns_pe
         ends = ((at * S, one), ((at + offset) * S // ns_per_tick, other))
         before, after = ends if forth else ends[::-1]
         graph.add_order(before, after, min_delay_ns=delays[0], max_delay_ns=delays[1])
-    if not eventful(graph._parts):
-        assert not graph._parts.tubes.discontinuities([(one, other)])
+    if not eventful(graph._graph):
+        assert not graph._graph.tubes.discontinuities([(one, other)])
 
 
 def test_one_order_or_two_that_fit_together_need_no_tube():
     one, other = CLOCKS[:2]
     graph = ClockGraph()
     graph.add_order((5, one), (9, other))
-    assert not eventful(graph._parts)
+    assert not eventful(graph._graph)
     graph.add_order((7, other), (8, one))
-    assert not eventful(graph._parts)
+    assert not eventful(graph._graph)
     crossed = ClockGraph()
     crossed.add_order((5, one), (9, other))
     crossed.add_order((15, other), (8, one))
-    assert eventful(crossed._parts) == [(one, other)]
+    assert eventful(crossed._graph) == [(one, other)]
     graph.add_order((7, other), (8, one))
-    assert eventful(graph._parts) == [(one, other)]
+    assert eventful(graph._graph) == [(one, other)]

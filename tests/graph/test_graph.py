@@ -273,14 +273,14 @@ def test_paths_are_kept_but_not_without_end():
     graph = graph_of(dict.fromkeys(["BOOTTIME", *clocks], 5))
     boottime = ClockId(6)
     graph.convert(5, clocks[0], boottime)
-    floor = graph._parts.floor
+    floor = graph._graph.floor
     first = floor.route(clocks[0], boottime)
     assert floor.route(clocks[0], boottime) is first
     for clock in clocks[1:]:
         assert graph.convert(6, clock, boottime) == graph.convert(6, boottime, clock) == 6
         assert len(floor._routes) <= 64
         assert len(floor._routers) <= 64
-    assert graph._parts.floor is floor
+    assert graph._graph.floor is floor
     assert floor.route(clocks[-1], boottime) is floor.route(clocks[-1], boottime)
     assert floor._router(boottime) is floor._router(boottime)
 

@@ -24,8 +24,8 @@ from tracetime import (
 )
 from tracetime.analysis.constant_offsets import ConstantOffsets
 from tracetime.clocks.snapshot import MOST_SCALED_PPM
+from tracetime.graph.clock_graph import from_bytes, inner, to_bytes
 from tracetime.graph.clock_names import fold
-from tracetime.graph.graph import from_bytes, to_bytes
 from tracetime.graph.tube.distances import HOPS_A_TUBE, STEPS_A_TUBE
 from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.messages import LONGEST_NS, Between, Boxes
@@ -39,7 +39,7 @@ def chain(n: int, most: int | None, *, star: bool = False) -> ClockGraph:
     graph = ClockGraph()
     for k in range(n - 1):
         graph.add_snapshot({ClockId(200 if star else 200 + k): AT, ClockId(201 + k): AT})
-    graph._parts.most_tubes = most
+    graph._graph.most_tubes = most
     return graph
 
 
@@ -48,7 +48,7 @@ def chain(n: int, most: int | None, *, star: bool = False) -> ClockGraph:
 
 def outcome(graph: ClockGraph, source: int, target: int) -> str:
     try:
-        return f"{len(graph._parts.tubes.path(ClockId(source), ClockId(target)))} clocks"
+        return f"{len(graph._graph.tubes.path(ClockId(source), ClockId(target)))} clocks"
     except TraceError as error:
         return str(error)
 
@@ -69,7 +69,7 @@ def test_ways_that_are_expected_count_before_they_are_gone() -> None:
     results = []
     for most in (2, 3, 4):
         for star in (False, True):
-            policy = chain(5, most, star=star)._parts.tubes
+            policy = chain(5, most, star=star)._graph.tubes
             for sources in ([201], [201, 201, 202], [201, 202, 203], [201, 202, 203, 204]):
                 try:
                     policy.expect([ClockId(c) for c in sources], ClockId(200))
@@ -84,7 +84,7 @@ def test_hops_in_all_are_limited_by_the_number_of_tubes() -> None:
     # 1 + 2 + ... + n hops lead from a row of clocks to its first.
     reached = {}
     for most in (5, 10, 39, 40, 41):
-        policy = chain(60, most)._parts.tubes
+        policy = chain(60, most)._graph.tubes
         reached[most] = 0
         try:
             for k in range(1, 60):
@@ -98,7 +98,7 @@ def test_hops_in_all_are_limited_by_the_number_of_tubes() -> None:
 @pytest.mark.parametrize(("most", "refused"), [(40, 801), (41, 821), (45, None)])
 def test_ways_between_all_clocks_of_a_row_take_so_many_hops(most: int, refused: int | None) -> None:
     """17 clocks in a row: 816 hops between any two of them, and 32 tubes."""
-    policy = chain(17, most)._parts.tubes
+    policy = chain(17, most)._graph.tubes
     hops = 0
     try:
         for one in range(17):
@@ -119,8 +119,8 @@ def test_a_way_of_more_hops_than_the_shortest_counts_them_all() -> None:
     graph.add_snapshot(Snapshot({one: AT, other: AT}, reference=one, half_width_ns=wide))
     graph.add_snapshot({ClockId(200): AT, ClockId(202): AT})
     graph.add_snapshot({ClockId(201): AT, ClockId(202): AT})
-    graph._parts.most_tubes = 5
-    policy = graph._parts.tubes
+    graph._graph.most_tubes = 5
+    policy = graph._graph.tubes
     assert len(policy.path(ClockId(200), ClockId(201))) == 3
     assert policy._reach._hops == 2
     assert len(policy.path(ClockId(200), ClockId(202))) == 2
@@ -134,8 +134,8 @@ def test_the_search_for_ways_is_limited_too() -> None:
         for one in range(9):
             for other in range(one + 1, 9):
                 graph.add_snapshot({ClockId(200 + one): AT[:2], ClockId(200 + other): AT[:2]})
-        graph._parts.most_tubes = 100
-        graph._parts.tubes._reach.steps.left = left
+        graph._graph.most_tubes = 100
+        graph._graph.tubes._reach.steps.left = left
         results.append(outcome(graph, 200, 208))
     check_kept("limits", "steps", results)
 
@@ -197,7 +197,9 @@ def test_how_far_floor_is_from_the_tube_of_a_level_clock(group: int) -> None:
             reads[clock][0], reads[clock][-1] = at[0] + 10**15, at[-1] + 10**15 + width
         graph = ClockGraph(domains=[ClockDomain(clock, tick_ns=[1, 700][seed % 2])])
         graph.add_snapshot(reads)
-        level = ConstantOffsets(graph, reference, graph._parts.contents.tied_only_to(reference))
+        level = ConstantOffsets(
+            inner(graph), reference, graph._graph.contents.tied_only_to(reference)
+        )
         spans = [None, (at[0], at[-1]), (at[0] - S, at[-1]), (at[0], at[-1] + 3 * S)]
         results.append([level.limit_ns(clock, span) for span in spans])
     check_kept("level", str(group), results)
@@ -206,7 +208,7 @@ def test_how_far_floor_is_from_the_tube_of_a_level_clock(group: int) -> None:
 def test_a_level_clock_read_at_one_instant_alone() -> None:
     graph, reference, clock = ClockGraph(), ClockId(6), ClockId(200)
     graph.add_snapshot({reference: [S, S, S], clock: [S, S + 100, S + 41]})
-    level = ConstantOffsets(graph, reference, graph._parts.contents.tied_only_to(reference))
+    level = ConstantOffsets(inner(graph), reference, graph._graph.contents.tied_only_to(reference))
     assert [level.limit_ns(clock, span) for span in (None, (0, 5 * S))] == [154, 154]
     assert level.limit_ns(ClockId(201), None) is None
 
@@ -267,8 +269,8 @@ def whole_graph() -> ClockGraph:
     far = ClockId(6, machine=4)
     graph.add_snapshot({far: 11, "MONOTONIC": 12})
     columns = (np.array(c) for c in ([1, 2], [5, 6], [9, 6], [-1, 0], [3, 4]))
-    graph._parts.state.between = Between([(ClockId(6), far)], Boxes(*columns), np.array([2]), [3])
-    graph._parts.state.events = {ClockId(1): EventReadings(np.array([4, 7, 7]), 2, 1)}
+    graph._graph.state.between = Between([(ClockId(6), far)], Boxes(*columns), np.array([2]), [3])
+    graph._graph.state.events = {ClockId(1): EventReadings(np.array([4, 7, 7]), 2, 1)}
     return graph
 
 
@@ -288,23 +290,23 @@ def test_the_contents_of_a_file() -> None:
 
 def test_a_loaded_graph_has_all_of_it() -> None:
     graph = from_bytes(to_bytes(whole_graph()))
-    (pair,) = graph._parts.state.between.pairs()
-    boxes = graph._parts.state.between.of(*pair)
+    (pair,) = graph._graph.state.between.pairs()
+    boxes = graph._graph.state.between.of(*pair)
     assert boxes is not None
     assert pair == (ClockId(6), ClockId(6, machine=4))
     assert [column.tolist() for column in boxes] == [[1, 2], [5, 6], [9, 6], [-1, 0], [3, 4]]
-    assert graph._parts.state.between.worked_out.tolist() == [3]
-    ((clock, events),) = graph._parts.state.events.items()
+    assert graph._graph.state.between.worked_out.tolist() == [3]
+    ((clock, events),) = graph._graph.state.events.items()
     assert (clock, events.differing, events.repeated) == (ClockId(1), 2, 1)
     assert events.some_ns.tolist() == [4, 7, 7]
     read = {
         str(r.clock): (r.centre_ns.tolist(), r.half_width_ns.tolist()) for r in graph.readings()
     }
     assert read["TSC"] == ([-3], [5])
-    assert graph._parts.state.measured.knows(
+    assert graph._graph.state.measured.knows(
         ClockId(9)
-    ) == whole_graph()._parts.state.measured.knows(ClockId(9))
-    steered = graph._parts.state.measured.frequency(ClockId(6), np.arange(6)).tolist()
+    ) == whole_graph()._graph.state.measured.knows(ClockId(9))
+    steered = graph._graph.state.measured.frequency(ClockId(6), np.arange(6)).tolist()
     assert steered == [-(2**63)] * 4 + [77, -(2**63)]
 
 
@@ -376,7 +378,7 @@ def test_what_is_at_a_limit_is_taken(name: str) -> None:
 
 def test_the_first_format_has_no_bounds() -> None:
     graph = whole_graph()
-    graph._parts.state.between = Between()
+    graph._graph.state.between = Between()
     data = to_bytes(graph)
     facts = facts_of(data) | {"format": 1}
     del facts["between"]
@@ -414,7 +416,7 @@ def test_events_of_none_are_taken() -> None:
     data = to_bytes(whole_graph())
     facts = facts_of(data)
     next(c for c in facts["clocks"] if "events" in c)["events"] = [0, 0]
-    (events,) = from_bytes(remade(data, facts))._parts.state.events.values()
+    (events,) = from_bytes(remade(data, facts))._graph.state.events.values()
     assert (events.differing, events.repeated, len(events.some_ns)) == (0, 0, 0)
 
 
@@ -450,10 +452,10 @@ def test_many_snapshots_one_by_one_are_as_many_at_once() -> None:
         assert results["TSC"].half_width_ns.tolist() == halves
         assert results["TSC"].centre_ns.tolist() == list(range(40))
         assert results["BOOTTIME"].half_width_ns.tolist() == [0] * 40
-        frequency = graph._parts.state.measured.frequency(ClockId(6), np.arange(-1, 41))
+        frequency = graph._graph.state.measured.frequency(ClockId(6), np.arange(-1, 41))
         assert frequency.tolist() == [-(2**63), *range(40), -(2**63)]
-        assert graph._parts.state.measured.has(ClockId(6))
-        assert not graph._parts.state.measured.has(ClockId(5))
+        assert graph._graph.state.measured.has(ClockId(6))
+        assert not graph._graph.state.measured.has(ClockId(5))
     assert one.convert(at, "TSC", "BOOTTIME", policy="tube").tolist() == (
         other.convert(at, "TSC", "BOOTTIME", policy="tube").tolist()
     )
@@ -464,7 +466,7 @@ def test_order_is_by_the_steadier_clock_that_was_not_set_back() -> None:
     graph = ClockGraph()
     back = np.where(AT >= 6 * S, 3 * S, 0)
     graph.add_snapshot({"MONOTONIC": AT, "REALTIME": AT - back, "BOOTTIME": AT + 5 * S})
-    policy = graph._parts.tubes
+    policy = graph._graph.tubes
     realtime, monotonic, boottime = ClockId(1), ClockId(3), ClockId(6)
     assert (
         policy.reference(realtime, monotonic) == monotonic == policy.reference(monotonic, realtime)
@@ -479,13 +481,13 @@ def test_order_of_two_clocks_that_were_set_back_is_by_a_third() -> None:
     graph = ClockGraph()
     back = np.where(AT >= 6 * S, 3 * S, 0)
     graph.add_snapshot({"MONOTONIC": AT, "REALTIME": AT - back, 200: AT - 2 * back})
-    policy = graph._parts.tubes
+    policy = graph._graph.tubes
     assert policy.reference(ClockId(1), ClockId(200)) == ClockId(3)
     assert graph.order((11 * S, "REALTIME"), (2 * S, 200)) == 1
     alone = ClockGraph()
     alone.add_snapshot({"REALTIME": AT - back, 200: AT - 2 * back})
     with pytest.raises(ConversionError, match="no snapshot"):
-        alone._parts.tubes.reference(ClockId(1), ClockId(3))
+        alone._graph.tubes.reference(ClockId(1), ClockId(3))
 
 
 def test_a_half_width_that_holds_a_tick_already_grows_no_more() -> None:
@@ -502,8 +504,8 @@ def test_a_half_width_that_holds_a_tick_already_grows_no_more() -> None:
                 half_width_ns={200: half},
             )
         )
-        assert graph._parts.tubes.observed_tick(ClockId(200)) is not None
-        results[half] = graph._parts.tubes.pair(ClockId(6), ClockId(200)).half_width_ns
+        assert graph._graph.tubes.observed_tick(ClockId(200)) is not None
+        results[half] = graph._graph.tubes.pair(ClockId(6), ClockId(200)).half_width_ns
     width = int(np.ceil(results[0]))
     assert results[tick - 1] == tick - 1 + width
     check_kept("limits", "ticks in half-widths", results)

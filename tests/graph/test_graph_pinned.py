@@ -70,16 +70,16 @@ def test_what_is_farther_apart_than_the_bar_is_in_order(half: int, clear: int) -
 def test_readings_on_the_reference_are_in_ns_and_end_with_int64() -> None:
     graph = ClockGraph()
     graph.add_snapshot({"64@seq1": Reading(AT // 1000, 1000), B: AT})
-    assert own_bars(graph._parts, np.array([3, 0, -3]), ClockId(64, 1)).tolist() == [3000, 0, -3000]
+    assert own_bars(graph._graph, np.array([3, 0, -3]), ClockId(64, 1)).tolist() == [3000, 0, -3000]
     ends = np.array([INT64_MAX, INT64_MAX // 1000, INT64_MAX // 1000 + 1, INT64_MIN, -(2**60)])
-    assert own_bars(graph._parts, ends, ClockId(64, 1)).tolist() == [
+    assert own_bars(graph._graph, ends, ClockId(64, 1)).tolist() == [
         INT64_MAX,
         INT64_MAX // 1000 * 1000,
         INT64_MAX,
         INT64_MIN,
         INT64_MIN,
     ]
-    assert own_bars(graph._parts, np.array([1, 0, -1]), B).tolist() == [1, 0, -1]
+    assert own_bars(graph._graph, np.array([1, 0, -1]), B).tolist() == [1, 0, -1]
 
 
 def counting(n: int = 10) -> ClockGraph:
@@ -134,8 +134,8 @@ def test_order_on_a_counter_that_wraps_asks_for_the_time() -> None:
     # Of 20 minutes, the first 100 s are of two wraps.
     graph, wrap = counting(5), 1 << 40
     once = [200 * S, 900 * S, wrap - 1]
-    assert own_bars(graph._parts, np.array(once), B).tolist() == once
-    assert words(own_bars, graph._parts, np.array([800 * S, 50 * S, 60 * S]), B) == (
+    assert own_bars(graph._graph, np.array(once), B).tolist() == once
+    assert words(own_bars, graph._graph, np.array([800 * S, 50 * S, 60 * S]), B) == (
         f"201 {50 * S} can mean two instants: 201 wrapped; convert it, saying near which time it "
         "was (near)"
     )
@@ -195,7 +195,7 @@ def test_only_clocks_of_which_something_is_known_need_a_tube_where_nothing_happe
         graph = ClockGraph(domains=domains)
         graph.add_snapshot(snapshot)
         assert len(graph.compared()) == 1
-        return eventful(graph._parts)
+        return eventful(graph._graph)
 
     plain = {"BOOTTIME": AT, A: AT + 5}
     pair = (ClockId(6), A)
@@ -209,7 +209,7 @@ def test_only_clocks_of_which_something_is_known_need_a_tube_where_nothing_happe
     assert of_a_graph(Snapshot(plain, reference=A, half_width_ns={"BOOTTIME": 5})) == [pair]
     graph = ClockGraph()
     graph.add_snapshot({"BOOTTIME": AT, "TSC": AT + 5})
-    assert eventful(graph._parts) == [(ClockId(6), ClockId(9))]
+    assert eventful(graph._graph) == [(ClockId(6), ClockId(9))]
 
 
 def test_a_declared_domain_counts_at_once_and_a_kind_is_no_declaration() -> None:
@@ -283,14 +283,14 @@ def test_of_two_numbers_of_a_clock_the_file_s_own_is_converted_from() -> None:
     graph, seq = ClockGraph(), ClockId(64, 1)
     graph.add_snapshot({A: 1, seq: 1})
     graph.add_snapshot({A: 1, ClockId(64, 2): 1})
-    graph._parts.state.file = 3
+    graph._graph.state.file = 3
     graph.add_snapshot({A: 2, seq: 2})
     graph.add_snapshot({A: 3, ClockId(64, 4): 3})
-    keys = kernel.keys(graph._parts.state.engine, 0)
+    keys = kernel.keys(graph._graph.state.engine, 0)
     found = dict(
         zip(
-            graph._parts.contents.lists().clocks,
-            graph._parts.contents.nodes().tolist(),
+            graph._graph.contents.lists().clocks,
+            graph._graph.contents.nodes().tolist(),
             strict=True,
         )
     )
@@ -300,8 +300,8 @@ def test_of_two_numbers_of_a_clock_the_file_s_own_is_converted_from() -> None:
         "64@seq2": (64, 2, 0, 0),
         "64@seq4": (64, 4, 3, 0),
     }
-    assert graph._parts.contents.neighbours(seq) == {A}
-    assert graph._parts.contents.neighbours(A) == {seq, ClockId(64, 2), ClockId(64, 4)}
+    assert graph._graph.contents.neighbours(seq) == {A}
+    assert graph._graph.contents.neighbours(A) == {seq, ClockId(64, 2), ClockId(64, 4)}
 
 
 def test_of_several_snapshots_the_refused_one_is_numbered_of_one_not() -> None:
@@ -362,7 +362,7 @@ def test_a_clock_is_itself_by_whatever_name(policy: str) -> None:
     with pytest.raises(ConversionError):
         graph.order((7, 1), (7, "201"))
     five = np.array([5])
-    assert own_bars(graph._parts, five, ClockId(200)).tolist() == [5]
+    assert own_bars(graph._graph, five, ClockId(200)).tolist() == [5]
     reference, there = 200, ClockId(201)
     curves = graph.curves(reference, "201")
     assert (curves.hub, curves.clock) == (ClockId(200), there)

@@ -78,7 +78,7 @@ def test_widths_of_refused_snapshots_are_not_those_of_later_ones():
     assert boottime.half_width_ns.tolist() == [0, 0, -1, -1]
     assert monotonic.half_width_ns.tolist() == [7, 8, -1, -1]
     assert monotonic.centre_ns.tolist() == [1, 2, 0, 0]
-    recorded = graph._parts.state.measured.frequency(ClockId(3), monotonic.snapshots)
+    recorded = graph._graph.state.measured.frequency(ClockId(3), monotonic.snapshots)
     assert recorded.tolist() == [5, 6, LOW, LOW]
 
 

@@ -20,7 +20,7 @@ INT64_MAX = 2**63 - 1
 
 def _rows(graph: ClockGraph, one: ClockId, other: ClockId) -> list[tuple[Any, ...]]:
     """(one's reading, the other's, whether one's was first, least delay, greatest) of each."""
-    found = graph._parts.state.orders.of(one, other)
+    found = graph._graph.state.orders.of(one, other)
     return [] if found is None else list(zip(*(c.tolist() for c in found[1:]), strict=True))
 
 
@@ -161,8 +161,8 @@ def test_saved_pickled_and_copied(graph: ClockGraph, tmp_path: Any) -> None:
         for one, other in ((A, B), (C, B)):
             assert _rows(again, one, other) == _rows(graph, one, other) != []
         again.add_order((5, HOST), (6, OTHER))
-        assert len(again._parts.state.orders) == 5
-    assert len(graph._parts.state.orders) == 4
+        assert len(again._graph.state.orders) == 5
+    assert len(graph._graph.state.orders) == 4
 
 
 def test_floor_is_untouched(graph: ClockGraph) -> None:

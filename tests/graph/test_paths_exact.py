@@ -84,7 +84,7 @@ def test_a_value_that_leaves_int64_on_its_way_is_an_overflow() -> None:
     at = np.arange(1, 4) * S
     graph.add_snapshot({A: at, B: at // 2})
     graph.add_snapshot({A: at, C: 2 * at})
-    policy = graph._parts.tubes
+    policy = graph._graph.tubes
 
     def status(pair: Any, src: ClockId, *values: int) -> list[int]:
         here = np.array(values)
@@ -217,7 +217,7 @@ def test_who_is_not_known_is_named() -> None:
     graph.add_snapshot({A: 5, B: 5})
     graph.add_snapshot({C: 7})
     graph.add_snapshot({D: 7, ClockId(204): 7})
-    policy = graph._parts.tubes
+    policy = graph._graph.tubes
 
     def fault(call: Any, *clocks: ClockId) -> tuple[str, str]:
         with pytest.raises(ConversionError) as error:
@@ -279,11 +279,11 @@ def test_of_all_loops_1024_are_compared() -> None:
     pairs = tied(*groups(*SIZES))
     square = [ClockId(500 + k) for k in range(4)]
     pairs += [tuple(sorted((square[k - 1], square[k]))) for k in range(4)]  # type: ignore[misc]
-    found, more = graph_of(pairs)._parts.tubes.inconsistencies(list(pairs))
+    found, more = graph_of(pairs)._graph.tubes.inconsistencies(list(pairs))
     assert (len(found), more) == (858 + 105 + 30 + 12 + 12 + 3 + 4, False)
     assert len(found) == 1024
     pairs += tied(range(100, 103))
-    found, more = graph_of(pairs)._parts.tubes.inconsistencies(list(pairs))
+    found, more = graph_of(pairs)._graph.tubes.inconsistencies(list(pairs))
     assert (len(found), more) == (1024, True)
 
 
@@ -292,7 +292,7 @@ def test_of_all_loops_1024_are_compared() -> None:
 def test_of_longer_loops_256_are_looked_for(n: int, expected: int) -> None:
     clocks = [ClockId(1000 + k) for k in range(n)]
     ring = [tuple(sorted((clocks[k - 1], clocks[k]))) for k in range(n)]
-    found, more = graph_of(ring)._parts.tubes.inconsistencies(list(ring))  # type: ignore[arg-type]
+    found, more = graph_of(ring)._graph.tubes.inconsistencies(list(ring))  # type: ignore[arg-type]
     assert (len(found), more) == (expected, False)
     assert {len(loop.via) for loop in found} == {n - 2}
 
@@ -302,14 +302,14 @@ def test_the_search_for_longer_loops_takes_500_000_steps() -> None:
     """Each round of 1,001 clocks looks at 1,000 of them, each with two neighbours."""
     clocks = [ClockId(1000 + k) for k in range(1001)]
     ring = [tuple(sorted((clocks[k - 1], clocks[k]))) for k in range(1001)]
-    found, more = graph_of(ring)._parts.tubes.inconsistencies(list(ring))  # type: ignore[arg-type]
+    found, more = graph_of(ring)._graph.tubes.inconsistencies(list(ring))  # type: ignore[arg-type]
     assert (len(found), more) == (500_000 // 3000, False)
 
 
 @pytest.mark.usefixtures("gaps")
 def test_a_tree_has_no_loops() -> None:
     pairs = [(A, ClockId(201 + k)) for k in range(20)] + [(ClockId(220), ClockId(221))]
-    assert graph_of(pairs)._parts.tubes.inconsistencies(list(pairs)) == ([], False)
+    assert graph_of(pairs)._graph.tubes.inconsistencies(list(pairs)) == ([], False)
 
 
 def contradicting(wrong: int, half: int = 100, n: int = 12) -> ClockGraph:
@@ -384,7 +384,7 @@ def test_hops_along_clocks_that_were_set_back_cost_more_than_any_bar() -> None:
     boottime, monotonic = ClockId(6), ClockId(3)
     graph = ClockGraph()
     graph.add_snapshot({"MONOTONIC": at, "REALTIME": at - back, A: at - 2 * back})
-    policy, realtime = graph._parts.tubes, ClockId(1)
+    policy, realtime = graph._graph.tubes, ClockId(1)
     assert policy._pairs.was_set_back(realtime)
     for ends in ((realtime, A), (A, realtime)):
         # Above all that a bar can be, which is half of int64.
@@ -397,7 +397,7 @@ def test_hops_along_clocks_that_were_set_back_cost_more_than_any_bar() -> None:
     )
     slept = ClockGraph()
     slept.add_snapshot({"BOOTTIME": at + back, "MONOTONIC": at, A: at})
-    policy = slept._parts.tubes
+    policy = slept._graph.tubes
     pair = policy.pair(boottime, A)
     assert policy._paths.bar_ns(boottime, A) == pair.bar_ns
     assert policy._paths.bar_ns(A, boottime) == pair.bar_ns + 1_125_899_906_842_624
@@ -423,8 +423,8 @@ def test_the_path_from_a_clock_with_more_than_16_neighbours_is_searched_once(
     ends = [(ring[0], ClockId(600)), (ring[n // 2], ClockId(601)), (ClockId(601), ClockId(602))]
     for one, other in [*((centre, c) for c in ring), *pairwise([ring[-1], *ring]), *ends]:
         graph.add_snapshot({one: [S, 2 * S], other: [S, 2 * S]})
-    graph._parts.most_tubes = 10_000
-    policy = graph._parts.tubes
+    graph._graph.most_tubes = 10_000
+    policy = graph._graph.tubes
     taken = []
     for source in (201, 200):
         before = policy._reach.steps.left or 0

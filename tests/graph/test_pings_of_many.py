@@ -30,10 +30,10 @@ def test_all_at_once_is_as_one_by_one(pings, known):
     for graph in graphs:
         if known is not None:
             graph.add_order((7, there(known)), (9, HERE))
-    add_pings_of_many(graphs[0]._parts, HERE, [there(k) for k in machines], which, times)
+    add_pings_of_many(graphs[0]._graph, HERE, [there(k) for k in machines], which, times)
     for k, machine in enumerate(machines):
         graphs[1].add_pings(HERE, there(machine), *times[:, which == k])
-    one, other = (graph._parts.state.orders for graph in graphs)
+    one, other = (graph._graph.state.orders for graph in graphs)
     assert one.pairs() == other.pairs()
     assert len(one) == len(other)
     for made, alone in zip(one.columns(), other.columns(), strict=True):
@@ -43,4 +43,4 @@ def test_all_at_once_is_as_one_by_one(pings, known):
 def test_a_clock_that_wraps_is_refused():
     graph = ClockGraph(domains=[ClockDomain(there(1), valid_bits=32)])
     with pytest.raises(UsageError, match="wraps, for it has 32 bits"):
-        add_pings_of_many(graph._parts, HERE, [there(1)], np.zeros(1, int), np.ones((4, 1), int))
+        add_pings_of_many(graph._graph, HERE, [there(1)], np.zeros(1, int), np.ones((4, 1), int))

@@ -28,7 +28,7 @@ from relay import (
 
 from tracetime import ConversionError, TraceError, diagnose
 from tracetime.clocks.ids import BUILTIN_IDS
-from tracetime.graph.graph import from_bytes, to_bytes
+from tracetime.graph.clock_graph import from_bytes, to_bytes
 from tracetime.graph.storage.save import FACTS
 
 MONOTONIC_RAW, MONOTONIC_COARSE = BUILTIN_IDS["MONOTONIC_RAW"], BUILTIN_IDS["MONOTONIC_COARSE"]
@@ -264,7 +264,7 @@ def test_three_of_four_readings_bound():
         del rounds[missing[0]][missing[1]][BOOTTIME]
         data = relay.trace(packet(machine=CLIENT, remote_clock_sync=remote_sync(rounds)))
         with opened(data) as trace:
-            pairs = trace.clocks._parts.state.between.pairs()
+            pairs = trace.clocks._graph.state.between.pairs()
         # Without the first host reading, or the second client one, the others bound nothing.
         assert ((ours(), theirs()) in pairs) == (missing in ((0, 0), (1, 1)))
 
@@ -462,7 +462,7 @@ def round_trips(seed):
     with opened(relay.trace(*syncs)) as trace:
         graph = trace.clocks
         said, truth = relay.truth(np.sort(random.integers(10 * S, 590 * S, 5000)))
-        _, host, client = graph._parts.shared(ours(), theirs())
+        _, host, client = graph._graph.shared(ours(), theirs())
         line = said + np.interp(said - 77 * S, client - 77 * S, (host - client).astype(float))
 
         def on_host(readings):

@@ -22,7 +22,7 @@ from reading import opened, placed
 from relay import CLIENT, MS, Relay, S, ours, theirs
 
 from tracetime import ClockGraph, ConversionError, Snapshot, diagnose
-from tracetime.graph.graph import to_bytes
+from tracetime.graph.clock_graph import to_bytes
 
 pytest_plugins = ["cli"]
 
@@ -148,7 +148,7 @@ def test_messages_of_one_clock_do_not_make_the_others_one():
     syncs = [Relay(client=client, host=host).sync(t) for t in (0, 5 * S)]
     with opened(early + trace(*syncs)) as read:
         graph = read.clocks
-        assert len(graph._parts.shared(theirs(REALTIME), ours(REALTIME))[0])
+        assert len(graph._graph.shared(theirs(REALTIME), ours(REALTIME))[0])
         assert graph.path(theirs(REALTIME), ours(REALTIME), "tube") == [
             theirs(REALTIME),
             theirs(),
@@ -177,7 +177,7 @@ def test_of_a_machine_that_nothing_ties_no_tubes_are_made():
     events = [event(2, clock, machine=CLIENT) for clock in clocks]
     with opened(trace(*HOST, ASKED, known, *events)) as read:
         assert set(read.read_all("tube")["status"].to_pylist()) == {"no_path"}
-        assert not read.clocks._parts.tubes._pairs._made
+        assert not read.clocks._graph.tubes._pairs._made
 
 
 def test_a_sync_that_bounds_nothing_leaves_the_rule_and_no_bar():

@@ -14,7 +14,7 @@ import numpy as np
 from tracetime._kernels.graph import pairs
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.arguments import clock_of_caller
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph
 
 
 def displayed(graph: ClockGraph, trace_time: int, clock: Any = "REALTIME") -> int:
@@ -28,9 +28,9 @@ def displayed(graph: ClockGraph, trace_time: int, clock: Any = "REALTIME") -> in
         raise UsageError("this graph has no trace clock: make it with ClockGraph(trace_clock=...)")
     target = clock_of_caller(clock)
     _, times, readings = pairs(
-        graph._parts.state.engine,
-        graph._parts.state.key(graph.trace_clock),
-        graph._parts.state.key(target),
+        graph._graph.state.engine,
+        graph._graph.state.key(graph.trace_clock),
+        graph._graph.state.key(target),
     )
     if not len(times):
         raise ConversionError(

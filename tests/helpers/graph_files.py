@@ -17,7 +17,7 @@ from tracetime import (
     Snapshot,
     TraceError,
 )
-from tracetime.graph.graph import from_bytes
+from tracetime.graph.clock_graph import from_bytes
 from tracetime.graph.storage.save import FACTS
 
 

@@ -120,7 +120,7 @@ def on_target(joined: JoinedTraces, ns: int, clock: ClockId, target: ClockId) ->
     if clock == target:
         return ns
     try:
-        tubes = joined.graph._parts.tubes
+        tubes = joined.graph.tubes
         reached = tubes.convert(np.array([ns]), clock, target, "estimated", lambda _: None)[0]
     except ConversionError:
         return None

@@ -25,4 +25,4 @@ def pair_of(*snapshots: Any, domains: Any = (), one: ClockId = A, other: ClockId
     graph = ClockGraph(domains=domains)
     for snapshot in snapshots:
         graph.add_snapshot(snapshot)
-    return graph._parts.tubes.pair(one, other)
+    return graph._graph.tubes.pair(one, other)

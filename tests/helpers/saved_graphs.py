@@ -17,7 +17,7 @@ from tracetime import (
 )
 from tracetime._kernels import graph as kernel
 from tracetime._kernels.saved_graph import state_of
-from tracetime.graph.graph import from_bytes, to_bytes
+from tracetime.graph.clock_graph import from_bytes, to_bytes
 
 S = 10**9
 LOW, HIGH = -(2**63), 2**63 - 1
@@ -34,14 +34,14 @@ def content(graph: ClockGraph) -> dict[str, Any]:
         "names": graph.names,
         "declared": graph.declared,
         "trace_clock": graph.trace_clock,
-        "file": graph._parts.state.file,
+        "file": graph._graph.state.file,
         "readings": [[r.clock, *(v.tolist() for v in r[1:])] for r in reads],
         "frequency": [
-            graph._parts.state.measured.frequency(r.clock, r.snapshots).tolist() for r in reads
+            graph._graph.state.measured.frequency(r.clock, r.snapshots).tolist() for r in reads
         ],
-        "known": [graph._parts.state.measured.knows(clock) for clock in clocks],
-        "packets": kernel.snapshot_packets(graph._parts.state.engine).tolist(),
-        "engine": [np.asarray(part).tolist() for part in state_of(graph._parts.state.engine)],
+        "known": [graph._graph.state.measured.knows(clock) for clock in clocks],
+        "packets": kernel.snapshot_packets(graph._graph.state.engine).tolist(),
+        "engine": [np.asarray(part).tolist() for part in state_of(graph._graph.state.engine)],
     }
 
 

@@ -80,7 +80,9 @@ class Survey:
         self.counters: dict[ClockId, Any] = {}
         self.open_wraps: dict[ClockId, Exception] = {}
         self.domains: dict[ClockId, ClockDomain] = {}
-        self.graph = SimpleNamespace(domain=self._domain, readings=self._readings)
+        self.graph = SimpleNamespace(
+            domain=self._domain, contents=SimpleNamespace(readings=self._readings)
+        )
 
     def _rises(self, clock: ClockId) -> bool:
         values = list(self.reads[clock].values())

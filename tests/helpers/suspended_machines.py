@@ -10,7 +10,7 @@ from random import Random
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import Snapshot
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph
 
 S = 1_000_000_000
 MS = 1_000_000

@@ -140,6 +140,6 @@ def test_a_file_says_how_long_both_sides_were_suspended(tmp_path, said_ns, kept)
     write_exchanges(path, exchanges, "worker7", b"B" * 16, said_ns)
     with open_trace(path) as trace:
         assert trace.suspended_ns == kept
-        _, boottime, monotonic = trace.clocks._parts.shared(HERE, ClockId(3))
+        _, boottime, monotonic = trace.clocks._graph.shared(HERE, ClockId(3))
     (own_ns,) = boottime - monotonic
     assert abs(own_ns - own_suspended_ns()) < 100_000

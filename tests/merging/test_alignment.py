@@ -215,7 +215,7 @@ def test_the_truth_of_ranks_is_inside_also_beside_a_reset(tmp_path, seed, resets
         assert len(joined.ties) == 3
         for number, one in enumerate(ranks[1:], 1):
             t = np.linspace(one.first_ns, one.last_ns, 3_000).astype(np.int64)
-            bars = joined.graph.convert(
+            bars = joined.clocks.convert(
                 one.clock.read(t),
                 joined.home(number),
                 joined.home(0),

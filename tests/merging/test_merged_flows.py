@@ -51,7 +51,7 @@ def test_flows_tie_files_where_the_caller_asks_for_it(tmp_path):
     ]
     with JoinedTraces(paths, reading={"orders": "flows"}) as joined:
         at = [2 * S + k * 10_000_000 + AHEAD for k in range(20)]
-        bounds = joined.graph.convert(
+        bounds = joined.clocks.convert(
             at, joined.home(1), joined.home(0), policy="tube", bounds=True
         )
         for k, (estimate, low, high) in enumerate(zip(*bounds, strict=True)):

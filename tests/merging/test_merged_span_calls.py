@@ -54,7 +54,7 @@ def test_bars_are_those_of_one_file_with_all_spans_and_hold_the_truth(tmp_path, 
         assert {(tie.one, tie.other) for tie in joined.ties} == {(0, 1), (0, 2), (1, 2)}
         for host, group in enumerate(world.groups):
             begins, truth = begins_of(group, world)
-            of_all = joined.graph.convert(
+            of_all = joined.clocks.convert(
                 begins, joined.home(host), joined.home(0), policy="tube", bounds=True
             )
             of_one = one.clocks.convert(
@@ -83,7 +83,7 @@ def test_files_of_different_formats(tmp_path):
     with JoinedTraces(written(tmp_path, [otlp(client), as_jaeger([server])])) as joined:
         begins, truth = begins_of(server, world)
         # Jaeger has whole us.
-        bounds = joined.graph.convert(
+        bounds = joined.clocks.convert(
             begins // 1_000 * 1_000, joined.home(1), joined.home(0), policy="tube", bounds=True
         )
         assert ((bounds.earliest <= truth) & (truth <= bounds.latest + 1_000)).all()

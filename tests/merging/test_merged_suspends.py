@@ -46,7 +46,7 @@ def test_a_peer_that_slept_and_its_own_file(tmp_path, off_ns):
     with joined(tmp_path, *files) as found:
         clocks = (found.home(0), here), (found.home(1), there)
         for src, dst in (clocks, clocks[::-1]):
-            missed, known = misses(found.graph, src, dst, TIMES)
+            missed, known = misses(found.clocks, src, dst, TIMES)
             assert missed == 0
             assert known > 450
 
@@ -62,7 +62,7 @@ def test_a_peer_that_slept_between_two_files_that_asked_it(tmp_path, off_ns):
     with joined(tmp_path, *files) as found:
         clocks = (found.home(0), here), (found.home(1), third)
         for src, dst in (clocks, clocks[::-1]):
-            assert misses(found.graph, src, dst, TIMES) == (0, len(TIMES))
+            assert misses(found.clocks, src, dst, TIMES) == (0, len(TIMES))
         here_of = [found.boots.machine(0, machine) for machine in (1, 2)]
         assert here_of[0] != here_of[1]
         assert [found.boots.machine(1, machine) for machine in (1, 2)] == here_of
@@ -91,7 +91,7 @@ def test_the_machine_that_records_slept(tmp_path, off_ns):
     with joined(tmp_path, file_of(here, [(there, times)]), file_of(there)) as found:
         clocks = (found.home(0), here), (found.home(1), there)
         for src, dst in (clocks, clocks[::-1]):
-            missed, known = misses(found.graph, src, dst, TIMES)
+            missed, known = misses(found.clocks, src, dst, TIMES)
             assert missed == 0
             assert known > 450
 
@@ -113,7 +113,7 @@ def test_without_a_suspend_epochs_of_a_restart_are_one_clock(tmp_path):
     halves = []
     for peers in ([(there, BEFORE), (there, AFTER)], [(there, [*BEFORE, *AFTER])]):
         with joined(tmp_path, file_of(here, peers), file_of(there)) as found:
-            bars = found.graph.convert(
+            bars = found.clocks.convert(
                 [there.boottime_ns(at) for at in TIMES],
                 found.home(1), found.home(0), policy="tube", bounds=True, bars="guaranteed",
             )  # fmt: skip

@@ -289,7 +289,7 @@ def test_ranks_are_named_and_where_their_collectives_put_them(tmp_path):
     with made.joined() as joined:
         for number in range(4):
             low, high = joined.files[number].span
-            at = joined.graph.convert(
+            at = joined.clocks.convert(
                 np.array([low]), joined.home(number), joined.home(0), policy="tube"
             )
             assert at[0] in found["ts"].to_pylist()

@@ -23,7 +23,7 @@ SYNCTRACES = DATA / "other" / "ctf" / "tracecompass" / "synctraces"
 
 
 def truth_inside(joined, number, world, times):
-    bounds = joined.graph.convert(
+    bounds = joined.clocks.convert(
         times, joined.home(number), joined.home(0), policy="tube", bounds=True
     )
     truth = world.on_first(number, times)
@@ -249,7 +249,7 @@ def test_two_machines_that_copy_a_file(bars):
         wall = [
             int(both[2][0] - both[1][0])
             for home in homes
-            for both in [joined.graph._parts.shared(home, tt.ClockId(1, machine=home.machine))]
+            for both in [joined.graph.shared(home, tt.ClockId(1, machine=home.machine))]
         ]
         ends = [(packets(path, "out"), packets(path, "in")) for path in (SOURCE, DESTINATION)]
         (out, into), (back, arrived) = ends
@@ -258,7 +258,7 @@ def test_two_machines_that_copy_a_file(bars):
         returned = tt.match_messages(back.keys(*keys), into.keys(*keys))
         at = np.concatenate([out.ns[there.sent], into.ns[returned.received]])
         assert len(at) == MATCHES
-        bar = joined.graph.convert(at - wall[0], *homes, policy="tube", bounds=True, bars=bars)
+        bar = joined.clocks.convert(at - wall[0], *homes, policy="tube", bounds=True, bars=bars)
         line = expected(at) - wall[1]
         assert (bar.earliest <= line).all()
         assert (line <= bar.latest).all()
@@ -356,7 +356,7 @@ def test_the_report_as_json_comes_even_before_an_error(tmp_path, tracetime):
 
 def test_live_orders_are_those_whose_absence_widens_a_bar(tmp_path):
     with JoinedTraces(talk(tmp_path), match=BOTH_WAYS) as joined:
-        parts = joined.graph._parts
+        parts = joined.graph
         here, there = joined.home(0), joined.home(1)
         live = set(parts.tubes.pair(here, there).live_orders().tolist())
         orders = parts.state.orders.of(here, there)

@@ -144,7 +144,7 @@ def test_the_truth_is_inside_the_bar_whatever_the_clocks_count(
     times = [5 * S + k * S for k in range(7)]
     with JoinedTraces([host, guest], sync=[sync], reading=reading) as joined:
         ends = joined.home(1), joined.home(0)
-        bounds = joined.graph.convert(times, *ends, policy="tube", bounds=True)
+        bounds = joined.clocks.convert(times, *ends, policy="tube", bounds=True)
     slack = 3 * max(host_ns, guest_ns)
     for k, (low, high) in enumerate(zip(bounds.earliest, bounds.latest, strict=True)):
         assert low - slack <= APART + k * S <= high + slack

@@ -99,7 +99,7 @@ def check_truth(paths, machines, bars="estimated", **options):
         true = np.linspace(other.first_ns, other.now_ns, 50).astype(np.int64).tolist()
         times = np.array([other.boottime(t) for t in true])
         clocks = [joined.boots.clock(number, tt.ClockId(6)) for number in (1, 0)]
-        found = joined.graph.convert(times, *clocks, policy="tube", bounds=True, bars=bars)
+        found = joined.clocks.convert(times, *clocks, policy="tube", bounds=True, bars=bars)
         truth = np.array([machines[0].boottime(t) for t in true])
         assert ((found.earliest <= truth) & (truth <= found.latest)).all()
         return int((found.latest - found.earliest).max()) / 2

@@ -185,7 +185,7 @@ def test_very_many_events_take_little_memory():
     random = np.random.default_rng(1)
     for _ in range(30):
         line.add(batch(random.integers(0, 10**15, 65_536)))
-    assert sum(len(part[0]) for part in line._parts) < 200_000
+    assert sum(len(part[0]) for part in line._batches) < 200_000
     assert (
         sum(int(row.resolved.sum()) + row.outside for row in line.histogram([0], 50).rows)
         == 30 * 65_536

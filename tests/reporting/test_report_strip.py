@@ -271,7 +271,7 @@ def test_a_healthy_trace_is_one_screen(visit, tmp_path):
 def test_a_snapshot_of_the_trace_clock_places_its_packet():
     with opened(faulty("suspend")) as trace_:
         graph = trace_.clocks
-        snapshots, read = graph._parts.contents.readings_of(trace_.trace_clock)
+        snapshots, read = graph._graph.contents.readings_of(trace_.trace_clock)
         every = [one for one in graph.readings() if one.clock == trace_.trace_clock]
         assert snapshots.tolist() == [k for one in every for k in one.snapshots.tolist()]
         assert read.tolist() == [ns for one in every for ns in one.values_ns.tolist()]

@@ -18,6 +18,7 @@ from tracetime.analysis.floor_cost import (
     floor_cost_at_snapshots,
     floor_cost_of_events,
 )
+from tracetime.graph.clock_graph import inner
 from tracetime.trace.events_table import BOUNDED_SCHEMA, EVENTS_SCHEMA
 from tracetime.verbs.convert import convert
 
@@ -216,7 +217,9 @@ def test_events_of_two_clocks_change_their_order():
 def test_what_floor_costs_without_events():
     with opened(trace(*DRIFTING, event(1))) as made:
         cost = floor_cost_at_snapshots(
-            made.clocks, made.trace_clock, [ClockId(BOOTTIME), ClockId(777), ClockId(MONOTONIC)]
+            inner(made.clocks),
+            made.trace_clock,
+            [ClockId(BOOTTIME), ClockId(777), ClockId(MONOTONIC)],
         )
     assert cost.clock == ClockId(MONOTONIC)
     assert cost.largest_ns == pytest.approx(200_000, rel=1e-3)

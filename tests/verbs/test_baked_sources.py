@@ -17,6 +17,7 @@ from reading import opened
 import tracetime as tt
 from tracetime._kernels.perfetto.bake import Unbaker, carries_source
 from tracetime.errors import TraceError, UsageError
+from tracetime.graph.clock_graph import inner
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.events_table import record_batch, schema_of
 from tracetime.verbs.bake import bake
@@ -245,7 +246,7 @@ def on_clock(source, clock):
     The tube puts machines on BOOTTIME whose trace clock is another: readings of BOOTTIME are exact
     there, and those of the trace clock are not.
     """
-    bars = ErrorBars(source.clocks, clock, source.machines, "estimated", {})
+    bars = ErrorBars(inner(source.clocks), clock, source.machines, "estimated", {})
     placed, schema = map(bars.place, source.columns()), schema_of("tube")
     return pa.Table.from_batches(
         (record_batch(columns, source.vocabulary, schema) for columns in placed), schema

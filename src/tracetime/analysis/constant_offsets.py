@@ -18,7 +18,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.evidence import FARTHEST, NOT_RECORDED
 
 if TYPE_CHECKING:
-    from tracetime.graph.graph import ClockGraph
+    from tracetime.graph.graph import Graph
 
 Values = npt.NDArray[np.int64]
 
@@ -36,7 +36,7 @@ class ConstantOffsets:
         alone: clocks that only snapshots of one list of clocks hold, which holds the reference.
     """
 
-    def __init__(self, graph: ClockGraph, reference: ClockId, alone: set[ClockId]) -> None:
+    def __init__(self, graph: Graph, reference: ClockId, alone: set[ClockId]) -> None:
         self._graph = graph
         self._reference = reference
         self._alone = alone
@@ -49,7 +49,7 @@ class ConstantOffsets:
         """
         if clock not in self._alone or not self._is_constant(clock):
             return None
-        _, ours, theirs = self._graph._parts.shared(clock, self._reference)
+        _, ours, theirs = self._graph.shared(clock, self._reference)
         offsets = theirs - ours
         spread = int(offsets.max() - offsets.min())
         first, last = int(theirs.min()), int(theirs.max())
@@ -71,12 +71,12 @@ class ConstantOffsets:
             return 0.0
         one_to_next = float(np.max(np.abs(np.diff(offsets)[moved]) / gaps[moved]))
         # A line of least squares is no steeper than that, nor than twice the spread over its span.
-        limits = self._graph._parts.tubes.limits(clock, self._reference)
+        limits = self._graph.tubes.limits(clock, self._reference)
         overall = 2 * float(offsets.max() - offsets.min()) / float(at.max() - at.min())
         return min(one_to_next, overall + 2 * limits.wander, limits.drift)
 
     def _is_constant(self, clock: ClockId) -> bool:
-        clocks = frozenset({clock, *self._graph._parts.tubes.neighbours(clock)})
+        clocks = frozenset({clock, *self._graph.tubes.neighbours(clock)})
         if clocks not in self._known:
             self._known[clocks] = self._pairs_are_constant(clocks)
         return self._known[clocks]
@@ -95,13 +95,13 @@ class ConstantOffsets:
         return all(self._pair_is_constant(one, other) for one, other in combinations(clocks, 2))
 
     def _pair_is_constant(self, one: ClockId, other: ClockId) -> bool:
-        snapshots, ours, theirs = self._graph._parts.shared(one, other)
+        snapshots, ours, theirs = self._graph.shared(one, other)
         if not len(snapshots):
             return False
-        used, *_ = self._graph._parts.tubes.shared(one, other)
+        used, *_ = self._graph.tubes.shared(one, other)
         if len(used) < len(snapshots):
             return False
-        measured = self._graph._parts.state.measured
+        measured = self._graph.state.measured
         for clock in (one, other):
             read, steered = measured.reads(clock, snapshots), measured.frequency(clock, snapshots)
             if (read.half >= 0).any() or (steered != NOT_RECORDED).any():
@@ -110,5 +110,5 @@ class ConstantOffsets:
         if not np.all(np.abs(theirs.astype(np.float64) - ours) < FARTHEST):
             return False
         offsets = theirs - ours
-        width = self._graph._parts.tubes.least_assumed_ns(one, other)
+        width = self._graph.tubes.least_assumed_ns(one, other)
         return int(offsets.max()) - int(offsets.min()) <= width

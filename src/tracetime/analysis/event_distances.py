@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import AS_IS, RESOLVED
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.graph import Graph
 from tracetime.trace.events_table import Columns, Kind
 
 Values = npt.NDArray[np.int64]
@@ -89,11 +89,11 @@ class Spans(Mapping[ClockId, Span]):
         marks, starts: its readings, ascending and each once: `marks[starts[k]:starts[k + 1]]`.
     """
 
-    def __init__(self, graph: ClockGraph) -> None:
+    def __init__(self, graph: Graph) -> None:
         clocks = dict.fromkeys(info.clock for info in graph.clocks())
         self.numbers = {clock: k for k, clock in enumerate(clocks)}
         n = len(self.numbers)
-        which, values = graph._parts.contents.every_reading()
+        which, values = graph.contents.every_reading()
         order = np.lexsort((values, which))
         which, values = which[order], values[order]
         kept = np.append(True, (which[1:] != which[:-1]) | (values[1:] != values[:-1]))

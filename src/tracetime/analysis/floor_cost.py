@@ -19,7 +19,8 @@ from tracetime.columns.arrays import known_of, values_of
 from tracetime.errors import (
     TracetimeError,
 )
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import coat
+from tracetime.graph.graph import Graph
 from tracetime.graph.values import ascending, distances, gains
 from tracetime.trace.trace import Trace
 
@@ -163,7 +164,7 @@ def floor_cost_of_events(trace: Trace) -> FloorCost:
 
 
 def floor_cost_at_snapshots(
-    graph: ClockGraph,
+    graph: Graph,
     trace_clock: ClockId,
     clocks: Iterable[ClockId],
     most: int = CLOCKS_SAMPLED,
@@ -190,10 +191,10 @@ def floor_cost_at_snapshots(
     spans = None
     if spans_ns is not None:
         spans = np.array([spans_ns[clock] for clock in listed], dtype=np.int64).reshape(-1, 2)
-    hops, changes, drifts = graph._parts.floor.variations(listed, trace_clock, spans)
+    hops, changes, drifts = graph.floor.variations(listed, trace_clock, spans)
     cost.ended_early = bool((hops < 0).any())
     away = np.flatnonzero(hops > 0).tolist()
-    one_way = graph._parts.contents.tied_only_to(trace_clock)
+    one_way = graph.contents.tied_only_to(trace_clock)
     cost.other_ways = any(listed[k] not in one_way for k in away)
     cost.drift_ns = int(drifts[away].max(initial=0))
     away.sort(key=lambda k: (-float(changes[k]), listed[k].order()))
@@ -212,7 +213,7 @@ def floor_cost_at_snapshots(
             cost.note(listed[k], limit)
         else:
             cost.clocks_left_out += int(changes[k] > cost.largest_ns)
-    are_tied = graph._parts.tubes.machines.are_tied
+    are_tied = graph.tubes.machines.are_tied
     cost.untied = {listed[k] for k in away if not are_tied(listed[k], trace_clock)}
     cost.settled = not (cost.clocks_left_out or cost.ended_early or cost.other_ways)
     return cost
@@ -220,7 +221,7 @@ def floor_cost_at_snapshots(
 
 def _compare_at_ends(
     cost: FloorCost,
-    graph: ClockGraph,
+    graph: Graph,
     clock: ClockId,
     reference: ClockId,
     span_ns: tuple[int, int] | None,
@@ -233,15 +234,15 @@ def _compare_at_ends(
     points = _points(graph, clock, graph.path(clock, reference)[1])
     if span_ns is not None:
         points = np.append(points, _ends(graph, clock, reference, span_ns))
-    tube = graph.convert(points, clock, reference, policy="tube", errors="mask", bounds=True)
-    floor = graph.convert(points, clock, reference, errors="mask")
+    tube = coat(graph).convert(points, clock, reference, policy="tube", errors="mask", bounds=True)
+    floor = coat(graph).convert(points, clock, reference, errors="mask")
     known: Mask = known_of(floor)[1] & known_of(tube.estimate)[1]
     at, estimate, low, high = (values_of(one)[0][known] for one in (floor, *tube))
     placed = [at]
     if late:
-        _, ours, theirs = graph._parts.shared(clock, reference)
+        _, ours, theirs = graph.shared(clock, reference)
         offsets = theirs - ours
-        unit_ns = graph._parts.contents.unit_ns(clock)
+        unit_ns = graph.contents.unit_ns(clock)
         used = np.searchsorted(ours, points[known] * unit_ns, side="right") - 1
         used = np.maximum(used, 0)
         for reach in (np.minimum, np.maximum):
@@ -251,27 +252,25 @@ def _compare_at_ends(
         cost.leaves_bars |= bool(np.any((one < low) | (one > high)))
     # Across a jump a bar is the hull of two, which bulges: its ends say little of what is between.
     cost.leaves_bars |= any(
-        graph._parts.tubes.pair(*pair).tube.discontinuities
+        graph.tubes.pair(*pair).tube.discontinuities
         for pair in pairwise(graph.path(clock, reference, policy="tube"))
     )
 
 
-def _ends(
-    graph: ClockGraph, clock: ClockId, trace_clock: ClockId, span_ns: tuple[int, int]
-) -> Values:
+def _ends(graph: Graph, clock: ClockId, trace_clock: ClockId, span_ns: tuple[int, int]) -> Values:
     """What a clock read at two trace times, where floor has a path back."""
     try:
-        there = graph.convert(list(span_ns), trace_clock, clock, errors="mask")
+        there = coat(graph).convert(list(span_ns), trace_clock, clock, errors="mask")
     except TracetimeError:
         return np.empty(0, dtype=np.int64)
     values, known = known_of(there)
-    return values[known] // graph._parts.contents.unit_ns(clock)
+    return values[known] // graph.contents.unit_ns(clock)
 
 
-def _points(graph: ClockGraph, clock: ClockId, other: ClockId) -> Values:
+def _points(graph: Graph, clock: ClockId, other: ClockId) -> Values:
     """Readings of a clock at and between the snapshots that it shares with another."""
-    _, ours, theirs = graph._parts.shared(clock, other)
-    unit_ns = graph._parts.contents.unit_ns(clock)
+    _, ours, theirs = graph.shared(clock, other)
+    unit_ns = graph.contents.unit_ns(clock)
     readings = ascending(ours // unit_ns)
     here, there = readings[:-1], readings[1:]
     if len(here) > _GAPS_SAMPLED:

@@ -93,7 +93,7 @@ class GroupCounter:
     """Counts the rows of batches by clock and status."""
 
     def __init__(self) -> None:
-        self._parts: list[Groups] = []
+        self._batches: list[Groups] = []
         self._waiting = 0
         self._batch = 0
 
@@ -135,21 +135,21 @@ class GroupCounter:
             least_ns=least,
             most_ns=np.maximum.reduceat(time, starts),
         )
-        self._parts.append(_merged(rows))
-        self._waiting += len(self._parts[-1].key)
+        self._batches.append(_merged(rows))
+        self._waiting += len(self._batches[-1].key)
         if self._waiting > _MOST_APART:
             self.take()
 
     def take(self) -> Groups:
         """What was counted, by batch of the first, then by number of the clock and status."""
-        if len(self._parts) != 1:
+        if len(self._batches) != 1:
             nothing = np.empty((len(Groups._fields), 0), dtype=np.int64)
-            every = Groups(*map(np.concatenate, zip(Groups(*nothing), *self._parts, strict=True)))
-            self._parts = [_merged(every)]
+            every = Groups(*map(np.concatenate, zip(Groups(*nothing), *self._batches, strict=True)))
+            self._batches = [_merged(every)]
         # What does not get fewer by being merged is merged again when there is twice as much.
-        self._waiting = -len(self._parts[0].key)
-        order = np.lexsort((self._parts[0].key, self._parts[0].batch))
-        return Groups(*(column[order] for column in self._parts[0]))
+        self._waiting = -len(self._batches[0].key)
+        order = np.lexsort((self._batches[0].key, self._batches[0].batch))
+        return Groups(*(column[order] for column in self._batches[0]))
 
 
 def _merged(rows: Groups) -> Groups:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ConversionError
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.graph import Graph
 
 Values = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
@@ -56,13 +56,13 @@ class Meeting:
         return rows, np.where(alone, len(self.through) + np.arange(len(rows)), first)
 
 
-def meetings(graph: ClockGraph, trace_clock: ClockId, clocks: list[ClockId]) -> Iterator[Meeting]:
+def meetings(graph: Graph, trace_clock: ClockId, clocks: list[ClockId]) -> Iterator[Meeting]:
     """Where the paths of some clocks to the trace clock meet, by number of the clocks.
 
     A clock that was set back does not tell what came first: another one takes its place, or what
     meets there is not compared.
     """
-    tubes = graph._parts.tubes
+    tubes = graph.tubes
     onward = _onward(graph, trace_clock, clocks)
     through: dict[ClockId, dict[int, ClockId]] = {}
     for number, clock in enumerate(clocks):
@@ -90,14 +90,12 @@ def meetings(graph: ClockGraph, trace_clock: ClockId, clocks: list[ClockId]) -> 
         yield Meeting(on, places, unsteady)
 
 
-def _onward(
-    graph: ClockGraph, trace_clock: ClockId, clocks: list[ClockId]
-) -> dict[ClockId, ClockId]:
+def _onward(graph: Graph, trace_clock: ClockId, clocks: list[ClockId]) -> dict[ClockId, ClockId]:
     """The next clock on the way to the trace clock, which itself stays; of clocks with a path."""
     onward = {trace_clock: trace_clock}
     for clock in clocks:
         try:
-            path = graph._parts.tubes.path(clock, trace_clock) if clock != trace_clock else []
+            path = graph.tubes.path(clock, trace_clock) if clock != trace_clock else []
         except ConversionError:
             continue
         for here, there in pairwise(path):

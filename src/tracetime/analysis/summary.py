@@ -22,6 +22,7 @@ from tracetime.analysis.groups import Group
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import PLACED, REASONS, RESOLVED, UNKNOWN_SOURCE_CLOCK, TraceError
 from tracetime.graph.arguments import PolicyName
+from tracetime.graph.clock_graph import inner
 from tracetime.graph.tube.bars import Bars
 
 if TYPE_CHECKING:
@@ -258,7 +259,8 @@ def _floor_cost(
     # A tube takes as long as some 100,000 events: this is to stay a tenth of the whole.
     most = min(CLOCKS_SAMPLED, 3 + rows // 1_000_000)
     late = trace.late_snapshots is not None
-    cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, spans, most, spans, late)
+    graph, home = inner(trace.clocks), trace.trace_clock
+    cost = floor_cost_at_snapshots(graph, home, spans, most, spans, late)
     few = cost.drifts_on or rows <= _FEW_ROWS
     matters = cost.ended_early or (cost.other_ways and few)
     if rows <= _COUNTED_ROWS and len(infos) <= _COMPARED_CLOCKS and (cost.leaves_bars or matters):

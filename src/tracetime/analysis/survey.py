@@ -38,8 +38,9 @@ from tracetime.errors import (
     UsageError,
 )
 from tracetime.graph.arguments import is_cpu_time
+from tracetime.graph.clock_graph import inner
 from tracetime.graph.comparison import eventful, inconsistencies, shared_with_references
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.graph import Graph
 from tracetime.graph.info import ClockInfo
 from tracetime.graph.info import OffsetVariations as Ways
 from tracetime.graph.tube.contradictions import Contradiction, contradiction
@@ -93,9 +94,9 @@ class Survey:
             raise UsageError(f"tolerance_ns is {tolerance_ns}: use 0 or more")
         self.trace = trace = trace.source
         self.tolerance_ns = tolerance_ns
-        self.graph: ClockGraph = trace.clocks
+        self.graph: Graph = inner(trace.clocks)
         # Findings examine what happened to one pair, then to the next.
-        self._shared = lru_cache(1)(self.graph._parts.shared)
+        self._shared = lru_cache(1)(self.graph.shared)
         self.trace_clock: ClockId = trace.trace_clock
         self.infos: dict[ClockId, ClockInfo] = {info.clock: info for info in self.graph.clocks()}
         self.spans = Spans(self.graph)
@@ -158,7 +159,7 @@ class Survey:
     def _compare(self, clock: ClockId, source: Values, placed: Values) -> None:
         """Note where events would be if floor had known all snapshots."""
         readings = source // self.infos[clock].unit_ns
-        there = self.graph.convert(readings, clock, self.trace_clock, errors="mask")
+        there = self.trace.clocks.convert(readings, clock, self.trace_clock, errors="mask")
         better, known = known_of(there)
         off = distances(placed[known], better[known])
         beyond = off[off > self.straying_ns[clock]]
@@ -209,7 +210,7 @@ class Survey:
     @cached_property
     def ways(self) -> Ways:
         """How clocks of snapshots lead to trace time, by number."""
-        return self.graph._parts.floor.variations(list(self.infos), self.trace_clock)
+        return self.graph.floor.variations(list(self.infos), self.trace_clock)
 
     @cached_property
     def written(self) -> Written:
@@ -246,7 +247,7 @@ class Survey:
     @cached_property
     def discontinuities(self) -> PairDiscontinuities:
         """What happened to pairs of clocks, by their snapshots; what orders show is told apart."""
-        found = self.graph._parts.tubes.discontinuities(self._examined[0])
+        found = self.graph.tubes.discontinuities(self._examined[0])
         told = self.contradictions
         parts = [part for pair, part in found.by_pair().items() if pair not in told]
         every = PairDiscontinuities.joined(parts)
@@ -256,9 +257,9 @@ class Survey:
     def contradictions(self) -> dict[tuple[ClockId, ClockId], Contradiction]:
         """By pair of clocks, the steadier first: messages that contradict its snapshots."""
         found = {}
-        for one, other in self.graph._parts.state.orders.pairs()[:MOST_ORDERED]:
+        for one, other in self.graph.state.orders.pairs()[:MOST_ORDERED]:
             with suppress(TracetimeError):
-                pair = self.graph._parts.tubes.pair(one, other)
+                pair = self.graph.tubes.pair(one, other)
                 contradicting = contradiction(pair)
                 if contradicting is not None:
                     found[pair.a, pair.b] = contradicting
@@ -267,7 +268,7 @@ class Survey:
     @property
     def most_examined(self) -> int:
         """For so many pairs of clocks tubes are made to see what happened to them."""
-        return min(MOST_EXAMINED, self.graph._parts.most_tubes or MOST_EXAMINED)
+        return min(MOST_EXAMINED, self.graph.most_tubes or MOST_EXAMINED)
 
     @property
     def unexamined(self) -> tuple[ClockId, ...]:
@@ -277,7 +278,7 @@ class Survey:
     @cached_property
     def _examined(self) -> tuple[list[tuple[ClockId, ClockId]], list[tuple[ClockId, ClockId]]]:
         """The pairs of clocks to which anything may have happened: examined, and left out."""
-        pairs = eventful(self.graph._parts)
+        pairs = eventful(self.graph)
         most_used = sorted(pairs, key=lambda pair: -self.used.get(pair[1], 0))
         chosen = {pair for pair in most_used[: self.most_examined] if self._has_room(*pair)}
         return (
@@ -288,7 +289,7 @@ class Survey:
     def _has_room(self, one: ClockId, other: ClockId) -> bool:
         """Whether the limit of tubes, which others may have used up, leaves room for two clocks."""
         try:
-            self.graph._parts.tubes.pair(one, other)
+            self.graph.tubes.pair(one, other)
         except TraceError:
             return False
         except ConversionError:
@@ -346,13 +347,13 @@ class Survey:
 
     def visible_tick_ns(self, clock: ClockId) -> float | None:
         """What a clock ticks by where its readings show more than it is said to; else None."""
-        tick = self.graph._parts.tubes.observed_tick(clock) if clock in self.infos else None
+        tick = self.graph.tubes.observed_tick(clock) if clock in self.infos else None
         return None if tick is None else tick.period_ns
 
     @cached_property
     def _inconsistencies(self) -> tuple[list[Inconsistency], bool]:
         try:
-            return inconsistencies(self.graph._parts)
+            return inconsistencies(self.graph)
         except TraceError:
             # There may be no more tubes.
             return [], True
@@ -369,7 +370,7 @@ class Survey:
     @cached_property
     def declared(self) -> dict[ClockId, ClockDomain]:
         """What is declared of clocks."""
-        return self.graph.declared
+        return dict(self.graph.state.domains)
 
     @cached_property
     def rates(self) -> dict[ClockId, Rate]:
@@ -462,7 +463,7 @@ class Survey:
             if domain.valid_bits == 64 or clock not in self.infos:
                 continue
             try:
-                counter = self.graph._parts.tubes.counter(clock)
+                counter = self.graph.tubes.counter(clock)
             except ConversionError as error:
                 if error.reason == REASONS[AMBIGUOUS_SOURCE]:
                     is_open[clock] = error
@@ -490,14 +491,14 @@ class Survey:
 
         How many, the least and the greatest, ns.
         """
-        place = {clock: k for k, clock in enumerate(self.graph._parts.contents.lists().clocks)}
+        place = {clock: k for k, clock in enumerate(self.graph.contents.lists().clocks)}
         places = np.array([place[clock] for clock in self.infos], dtype=np.int64)
-        n, least, greatest = shared_with_references(self.graph._parts)
+        n, least, greatest = shared_with_references(self.graph)
         return n[places], least[places], greatest[places]
 
     @cached_property
     def _references(self) -> dict[ClockId, ClockId]:
-        listed = self.graph._parts.contents.lists()
+        listed = self.graph.contents.lists()
         found = zip(listed.clocks, listed.references().tolist(), strict=True)
         return {clock: listed.clocks[reference] for clock, reference in found if reference >= 0}
 
@@ -512,7 +513,7 @@ class Survey:
     @cached_property
     def series(self) -> list[tuple[ClockId, ...]]:
         """The lists of clocks that snapshots have had; see `ClockGraph.series`."""
-        return [clocks for clocks, _ in self.graph.series()]
+        return [clocks for clocks, _ in self.graph.contents.series()]
 
     @cached_property
     def _series_of(self) -> dict[ClockId, list[tuple[ClockId, ...]]]:

@@ -90,7 +90,7 @@ class Recorder(Traced):
         self._background: Background | None = None
         self._end_watch: Callable[[], None] | None = None
         self._is_part = parts is not None
-        self._parts = parts or Parts(writer.path)
+        self._files = parts or Parts(writer.path)
         self._peers = peers or Peers()
         self._part: Recorder | None = None
         self._part_error: str | None = None
@@ -112,10 +112,10 @@ class Recorder(Traced):
             self._background.start()
             self._peers.start(writer, self._problems)
         if not self._is_part:
-            self._parts.remove()
+            self._files.remove()
         # A recording that nobody closes loses nothing.
         atexit.register(self.close)
-        _RECORDINGS[self._parts.path] = self
+        _RECORDINGS[self._files.path] = self
 
     def __enter__(self) -> Recorder:
         return self
@@ -344,12 +344,12 @@ class Recorder(Traced):
         """
         try:
             if self._joining is None:
-                for path in self._parts.running():
+                for path in self._files.running():
                     self._note_left(path, "it is still written")
                 self._writer.flush()
                 self._own_size = self.size
                 sampled = {self._writer.written(clock).clock for clock in self._sampler.domains}
-                self._joining = self._writer.join(self._parts.ended(), sampled)
+                self._joining = self._writer.join(self._files.ended(), sampled)
                 for path in self._joining.left_out:
                     self._note_left(path, "the file would exceed max_size")
             self._joining.run(self._writer.flush)
@@ -357,7 +357,7 @@ class Recorder(Traced):
             if self._joining is not None:
                 self._writer.go_back(self._own_size)
                 self._joining = None
-            for path in self._parts.ended():
+            for path in self._files.ended():
                 self._note_left(path, str(error))
 
     def _note_left(self, path: str, why: str) -> None:
@@ -367,7 +367,7 @@ class Recorder(Traced):
 
     def __reduce__(self) -> tuple[Callable[[str, _PartOptions], Recorder], tuple[Any, ...]]:
         """Another process gets its part of the recording."""
-        return _joined, (self._parts.path, self._part_options())
+        return _joined, (self._files.path, self._part_options())
 
     def _part_options(self) -> _PartOptions:
         return _PartOptions(
@@ -392,7 +392,7 @@ class Recorder(Traced):
                 raise UsageError(CLOSED)
             if self._part is None and self._part_error is None:
                 try:
-                    self._part = _begin_part(self._parts, self._writer.owner, self._part_options())
+                    self._part = _begin_part(self._files, self._writer.owner, self._part_options())
                 except (SourceError, UsageError) as error:
                     # The program goes on: what this process records is lost.
                     self._part_error = str(error)

@@ -144,6 +144,7 @@ def _explain(  # noqa: PLR0913  the options of the command that concern the conv
     bars: Bars,
 ) -> Explanation | TubeExplanation:
     from tracetime.analysis.trace_instants import reading_of, trace_time_of
+    from tracetime.graph.clock_graph import inner
     from tracetime.graph.ticks import refuse_floor_of_ticks
 
     instant = parse_instant(text)
@@ -164,7 +165,7 @@ def _explain(  # noqa: PLR0913  the options of the command that concern the conv
             what = "trace time" if instant.kind == "elapsed" else "a reading of REALTIME"
             raise UsageError(f"{text!r} is {what}, not of {source}: leave out --from")
     if policy == "floor":
-        refuse_floor_of_ticks(graph, source, target)
+        refuse_floor_of_ticks(inner(graph), source, target)
     around = None if near is None else trace_time_of(trace, near, policy, bars)
     return graph.explain(
         value,

@@ -27,7 +27,7 @@ from tracetime.graph.clock_names import coverage
 from tracetime.text import count, duration, printable
 
 if TYPE_CHECKING:
-    from tracetime.graph.graph import ClockGraph
+    from tracetime.graph.clock_graph import ClockGraph
     from tracetime.graph.info import ClockInfo
     from tracetime.trace.trace import Trace
 

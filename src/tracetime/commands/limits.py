@@ -19,7 +19,7 @@ from tracetime.errors import UsageError
 from tracetime.text import printable
 
 if TYPE_CHECKING:
-    from tracetime.graph.graph import ClockGraph
+    from tracetime.graph.clock_graph import ClockGraph
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -18,7 +18,7 @@ from tracetime.errors import TracetimeError, UsageError
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
-    from tracetime.graph.graph import ClockGraph
+    from tracetime.graph.clock_graph import ClockGraph
     from tracetime.graph.tube.bars import Bars
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -26,7 +26,7 @@ from tracetime.text import count, printable
 if TYPE_CHECKING:
     from tracetime.clocks.domain import ClockDomain
     from tracetime.graph.arguments import PolicyName
-    from tracetime.graph.graph import ClockGraph
+    from tracetime.graph.clock_graph import ClockGraph
     from tracetime.graph.tube.bars import Bars
     from tracetime.tables.file_conversion import TableSummary
 
@@ -203,7 +203,7 @@ def _graph(
 ) -> Iterator[tuple[ClockGraph, ClockId | None]]:
     """The graph of a file that `ClockGraph.save` wrote, or of a trace, and its trace clock."""
     from tracetime.formats import open_trace
-    from tracetime.graph.graph import ClockGraph
+    from tracetime.graph.clock_graph import ClockGraph
     from tracetime.graph.storage.load import is_saved_graph
 
     if path is None:

@@ -21,7 +21,7 @@ def against_snapshots(
     """selections: the events at the ends of these messages."""
     assert pair.orders is not None
     worst = int(np.ceil(found.by_ns.max()))
-    synced = survey.graph._parts.state.between.of(pair.a, pair.b) is not None
+    synced = survey.graph.state.between.of(pair.a, pair.b) is not None
     used = any(survey.used.get(clock) for clock in (pair.a, pair.b))
     return finding(
         "messages-against-snapshots",

@@ -45,7 +45,7 @@ def rates(survey: Survey) -> Iterator[Finding]:
         if clock.clock in _CPU_TIME or info.incremental or clock == survey.trace_clock:
             continue
         found = survey.rates.get(clock)
-        if found is None and survey.graph._parts.state.ns_per_tick(clock) is None:
+        if found is None and survey.graph.state.ns_per_tick(clock) is None:
             found = _ticks_at_all(survey, clock)
         if found is None:
             continue
@@ -179,7 +179,7 @@ def rate_changes(survey: Survey) -> Iterator[Finding]:
     """Yield findings about rates that changed during the recording: NTP, temperature."""
     every = survey.discontinuities
     for (src, dst), found in every.take(every.kind_is("rate_change")).by_pair().items():
-        hidden = survey.graph._parts.tubes.pair(src, dst).tube.nearly_hidden
+        hidden = survey.graph.tubes.pair(src, dst).tube.nearly_hidden
         most = float(np.abs(found.least_ppm + found.most_ppm).max()) / 2
         yield finding(
             "rate-changed",

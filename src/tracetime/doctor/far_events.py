@@ -87,7 +87,7 @@ def far_events(survey: Survey) -> Iterator[Finding]:
                 found.clocks.append(clock)
                 found.stray.add(there)
                 found.selections.append(EventSelection(clock, spans=((there.low, there.high),)))
-    are_tied = survey.graph._parts.tubes.machines.are_tied
+    are_tied = survey.graph.tubes.machines.are_tied
     for (_, _, before, *_), found in groups.items():
         if not found.cause.title and (
             # Events that a rule alone places have another finding: machine-not-synchronised.

@@ -13,6 +13,7 @@ from tracetime.analysis.groups import places_of
 from tracetime.columns.arrays import arrow_of, known_of
 from tracetime.doctor.finding import EventSelection, Finding
 from tracetime.errors import REASONS, RESOLVED, TraceError
+from tracetime.graph.clock_graph import inner
 from tracetime.graph.values import distances
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.event_clocks import ClockNumbers, Rows
@@ -39,7 +40,7 @@ def finding_events(trace: Trace, findings: Mapping[int, Finding]) -> Iterator[pa
     trace = trace.source
     reading, home = trace.placed_columns(names=True), trace.trace_clock
     clocks = ClockNumbers((info.clock for info in trace.clocks.clocks()), trace.machines)
-    bars = ErrorBars(trace.clocks, trace.trace_clock, trace.machines, "estimated", {})
+    bars = ErrorBars(inner(trace.clocks), trace.trace_clock, trace.machines, "estimated", {})
     for columns in reading:
         rows_of = {
             clocks.clocks[number]: rows

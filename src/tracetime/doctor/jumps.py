@@ -273,7 +273,7 @@ def _falls(survey: Survey, clock: ClockId, shared: Shared) -> list[_Fall]:
 def _unpaired_falls(survey: Survey, clock: ClockId) -> list[_Fall]:
     """Return where a clock fell in snapshots without other clocks, or in rejected ones."""
     found = []
-    for read in survey.graph.readings() if survey.infos[clock].snapshots > 1 else ():
+    for read in survey.graph.contents.readings() if survey.infos[clock].snapshots > 1 else ():
         if read.clock == clock:
             values = read.values_ns
             for k in np.flatnonzero(values[1:] < values[:-1]).tolist():

@@ -78,7 +78,7 @@ def _machines_apart(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     too_far = _beyond_limits(survey, apart)
     for found in machines:
         lost = any(survey.lost.get(g.clock) for g in found)
-        if survey.graph._parts.state.baked and not lost:
+        if survey.graph.state.baked and not lost:
             # Perfetto's rule puts them where `bake` or `merge` has computed that they go.
             continue
         tie: tuple[str, ...] = ("messages_only", "by_messages", "use_messages", "by_tube")
@@ -121,7 +121,7 @@ def _beyond_limits(survey: Survey, groups: list[Group]) -> bool:
         return False
     try:
         clocks = (group.clock for group in groups)
-        survey.graph._parts.tubes.expect(clocks, survey.trace_clock)
+        survey.graph.tubes.expect(clocks, survey.trace_clock)
     except TraceError:
         return True
     return False
@@ -129,18 +129,18 @@ def _beyond_limits(survey: Survey, groups: list[Group]) -> bool:
 
 def _linked_by_orders(survey: Survey, groups: list[Group]) -> bool:
     """Whether orders link every group's clock to the trace clock, be it over many hops."""
-    tubes, target = survey.graph._parts.tubes, survey.trace_clock
+    tubes, target = survey.graph.tubes, survey.trace_clock
     return all(tubes.are_linked(group.clock, target) for group in groups)
 
 
 def _led_by_orders(survey: Survey, groups: list[Group]) -> bool:
     """Whether tubes lead from every group's clock to the trace clock, by orders."""
-    tubes, target = survey.graph._parts.tubes, survey.trace_clock
+    tubes, target = survey.graph.tubes, survey.trace_clock
     return _has_orders(survey) and all(tubes.leads(group.clock, target) for group in groups)
 
 
 def _has_orders(survey: Survey) -> bool:
-    return len(survey.graph._parts.state.orders) > 0
+    return len(survey.graph.state.orders) > 0
 
 
 def _without_trace_clock(survey: Survey) -> Iterator[Finding]:

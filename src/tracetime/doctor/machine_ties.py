@@ -13,7 +13,7 @@ def tied_machines(survey: Survey) -> set[int]:
     """Return the trace clock's machine, and those that snapshots lead to from it."""
     linked: dict[int, set[int]] = defaultdict(set)
     ever_0 = _ever_0(survey)
-    for one, *others in survey.graph._parts.contents.mixed_series():
+    for one, *others in survey.graph.contents.mixed_series():
         for other in others:
             known = other.machine == one.machine or other.machine in linked[one.machine]
             if not known and not ({one, other} <= ever_0 and _equated(survey, one, other)):
@@ -29,12 +29,12 @@ def tied_machines(survey: Survey) -> set[int]:
 
 def _equated(survey: Survey, ours: ClockId, theirs: ClockId) -> bool:
     """Return whether only the rule that equates them, at 0, relates clocks of two machines."""
-    _, one, other = survey.graph._parts.shared(ours, theirs)
+    _, one, other = survey.graph.shared(ours, theirs)
     return bool(equated(ours, theirs, one, other).all())
 
 
 def _ever_0(survey: Survey) -> set[ClockId]:
     """Return the clocks that read 0 in any snapshot."""
-    which, values = survey.graph._parts.contents.every_reading()
-    clocks = survey.graph._parts.contents.lists().clocks
+    which, values = survey.graph.contents.every_reading()
+    clocks = survey.graph.contents.lists().clocks
     return {clocks[k] for k in set(which[values == 0].tolist()) if k >= 0}

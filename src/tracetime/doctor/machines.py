@@ -69,7 +69,7 @@ def _round_trips(survey: Survey) -> Iterator[Finding]:
         if theirs.machine not in looked_at:
             continue
         try:
-            pair = survey.graph._parts.tubes.pair(ours, theirs)
+            pair = survey.graph.tubes.pair(ours, theirs)
         except ConversionError:
             continue
         rank = ours != survey.trace_clock, _usual_bar(survey, pair, theirs), pair, ours
@@ -113,7 +113,7 @@ def _usual_bar(survey: Survey, pair: Pair, clock: ClockId) -> int:
 
 def _bounded(survey: Survey) -> list[tuple[ClockId, ClockId]]:
     """Return the pairs of clocks, a host's and a client's, that messages bound."""
-    return survey.graph._parts.state.between.pairs()
+    return survey.graph.state.between.pairs()
 
 
 def _all_of(survey: Survey, machine: int) -> tuple[EventSelection, ...]:

@@ -65,7 +65,7 @@ def messages(survey: Survey) -> Iterator[Finding]:
             flows=count(flows.flows, "flow"),
             are="is" if flows.undirected == 1 else "are",
         )
-    orders = survey.graph._parts.state.orders
+    orders = survey.graph.state.orders
     for one, other in orders.pairs()[:MOST_ORDERED]:
         found = orders.of(one, other)
         assert found is not None
@@ -74,7 +74,7 @@ def messages(survey: Survey) -> Iterator[Finding]:
             yield from _reversed(survey, way)
             yield from _disagreeing(survey, way)
         try:
-            pair = survey.graph._parts.tubes.pair(one, other)
+            pair = survey.graph.tubes.pair(one, other)
         except TracetimeError:
             continue
         contradiction = survey.contradictions.get((pair.a, pair.b))
@@ -131,7 +131,7 @@ def _reversed(survey: Survey, way: _Way) -> Iterator[Finding]:
     )
     try:
         (left, sent), (came, received) = (
-            known_of(survey.graph.convert(ts, clock, survey.trace_clock, errors="mask"))
+            known_of(survey.trace.clocks.convert(ts, clock, survey.trace_clock, errors="mask"))
             for clock, ts in ((way.before, way.sent), (way.after, way.received))
         )
     except TracetimeError:
@@ -199,7 +199,7 @@ def _allowed(survey: Survey, way: _Way, rows: Values) -> Mask | None:
     None where the clocks have no bars.
     """
     try:
-        bounds = survey.graph.convert(
+        bounds = survey.trace.clocks.convert(
             way.sent[rows],
             way.before,
             way.after,
@@ -230,7 +230,7 @@ def _correction(allowed: Mask | None) -> tuple[str, ...]:
 
 def _contradictory(survey: Survey, pair: Pair, ways: list[_Way]) -> Iterator[Finding]:
     """Yield findings about orders that the tube left out, and about steps."""
-    found = survey.graph._parts.tubes.discontinuities([(pair.a, pair.b)])
+    found = survey.graph.tubes.discontinuities([(pair.a, pair.b)])
     wrong = {number: d for d in found if d.kind == "wrong_order" for number in d.orders}
     for way in ways:
         rows = np.flatnonzero(np.isin(way.numbers, list(wrong)))
@@ -302,7 +302,7 @@ def _is_open(survey: Survey, way: _Way) -> bool:
     """Whether no way over other clocks closes the bar."""
     middle = int(np.sort(way.sent)[len(way.sent) // 2])
     try:
-        bar = survey.graph.convert(middle, way.before, way.after, policy="tube", bounds=True)
+        bar = survey.trace.clocks.convert(middle, way.before, way.after, policy="tube", bounds=True)
     except TracetimeError:
         return True
     return bar.earliest is None or bar.latest is None
@@ -394,7 +394,7 @@ def _wander(pair: Pair) -> Iterator[Finding]:
 
 def _loops(survey: Survey) -> Iterator[Finding]:
     """Yield a finding for each mesh of clocks about its three clocks that disagree most."""
-    for mesh in survey.graph._parts.tubes.meshes():
+    for mesh in survey.graph.tubes.meshes():
         loops = loop_disagreements(mesh)
         if loops:
             (one, other, third), off_ns, _ = loops[0]

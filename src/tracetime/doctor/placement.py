@@ -141,8 +141,9 @@ def _off(
     if not by_tube:
         return _off_by_rate(survey, clock, target, away_ns)
     try:
-        there, _ = survey.graph._parts.tubes.convert(given, clock, target, "estimated")
-        placed = survey.graph.convert(reading_ns // survey.infos[clock].unit_ns, clock, target)
+        there, _ = survey.graph.tubes.convert(given, clock, target, "estimated")
+        reading = reading_ns // survey.infos[clock].unit_ns
+        placed = survey.trace.clocks.convert(reading, clock, target)
     except TraceError:
         # No more tubes are allowed.
         return _off_by_rate(survey, clock, target, away_ns)

@@ -191,7 +191,7 @@ def _long_paths(survey: Survey) -> Iterator[Finding]:
 
 def _missing(survey: Survey) -> Iterator[Finding]:
     if not survey.has_snapshots:
-        if len(survey.graph._parts.state.orders):
+        if len(survey.graph.state.orders):
             return
         policy = survey.trace.placed_by
         if policy is not None:

@@ -76,7 +76,7 @@ def _apart(survey: Survey, clocks: Iterable[ClockId]) -> int | None:
             continue
         ends = np.array([info.first_ns, info.last_ns], dtype=np.int64)
         try:
-            there = survey.graph.convert(ends, clock, survey.trace_clock, errors="mask")
+            there = survey.trace.clocks.convert(ends, clock, survey.trace_clock, errors="mask")
         except ConversionError:
             continue
         times, known = known_of(there)

@@ -14,7 +14,7 @@ from tracetime.clocks.families import steadiness
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor import Finding
 from tracetime.errors import ConversionError
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.graph import Graph
 from tracetime.reporting.measure import ClockPair, Measured, measure
 
 SCHEMA: Final = pa.schema(
@@ -58,12 +58,12 @@ def clocks_batch(survey: Survey, findings: list[Finding]) -> tuple[pa.RecordBatc
     return pa.RecordBatch.from_pylist(rows or [machine], schema=SCHEMA), len(measured.beyond)
 
 
-def _pairs(graph: ClockGraph) -> list[ClockPair]:
+def _pairs(graph: Graph) -> list[ClockPair]:
     """The pairs that snapshots or messages tie.
 
     The same clock of a pair is the reference in every trace, whatever its trace clock is.
     """
-    tied = [*graph.compared(), *graph._parts.state.orders.pairs()[:MOST_ORDERED]]
+    tied = [*graph.contents.compared(), *graph.state.orders.pairs()[:MOST_ORDERED]]
     steady = (sorted(pair, key=steadiness) for pair in tied)
     return list(dict.fromkeys((one, other) for one, other in steady))
 
@@ -75,7 +75,7 @@ def _name(clock: ClockId, name: str) -> str:
 def _rows(
     survey: Survey, measured: Measured, names: dict[ClockId, str]
 ) -> Iterator[dict[str, Any]]:
-    tubes = survey.graph._parts.tubes
+    tubes = survey.graph.tubes
     for one in measured.pairs:
         tube = tubes.pair(one.reference, one.clock).tube
         yield {
@@ -96,7 +96,7 @@ def _rows(
 def _worst_bar_ns(survey: Survey, reference: ClockId, clock: ClockId) -> float | None:
     """The greatest half-width among the snapshots of two clocks."""
     try:
-        return _known(survey.graph.curves(reference, clock).most_bar_ns)
+        return _known(survey.trace.clocks.curves(reference, clock).most_bar_ns)
     except ConversionError:
         return None
 

@@ -19,6 +19,7 @@ from tracetime.columns.arrays import known_of
 from tracetime.errors import PLACED as PLACED_STATUSES
 from tracetime.formats.replayed_slices import Entries, ReplayedSlices
 from tracetime.formats.span_table import SpanReadings, SpanTable
+from tracetime.graph.clock_graph import inner
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.events_table import CUT_OFF
 from tracetime.trace.slices_table import NO_NUMBER, OPEN, Owners, SliceReading, Strings
@@ -85,7 +86,8 @@ def nested_spans(
     ended = table.ended & (is_any_of(end["status"], PLACED_STATUSES) == by_floor)
     ts, known = begin["trace_time"], by_floor
     if bars is not None:
-        placed = ErrorBars(trace.clocks, trace.trace_clock, trace.machines, bars, {}).place(begin)
+        graph, home = inner(trace.clocks), trace.trace_clock
+        placed = ErrorBars(graph, home, trace.machines, bars, {}).place(begin)
         ts, known = placed["trace_time"], is_any_of(placed["status"], PLACED_STATUSES)
     rows = np.flatnonzero(known)
     rows = rows[np.argsort(ts[rows], kind="stable")]

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.columns.arrays import arrow_of
+from tracetime.graph.clock_graph import inner
 from tracetime.trace.events_table import CUT_OFF, Columns
 from tracetime.trace.slice_ends import SliceEnds
 from tracetime.trace.slices_table import OPEN, SLICES_SCHEMA, Args, Owners, Strings, slice_batches
@@ -95,7 +96,7 @@ class ReplayedSlices:
         """Both ends of the slices."""
         begin, end = self.columns["begin"], self.columns["end"]
         return SliceEnds(
-            graph=trace.clocks,
+            graph=inner(trace.clocks),
             machines=trace.machines,
             begins=readings.begins(begin),
             ends=readings.ends(end),

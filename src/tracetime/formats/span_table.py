@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tracetime.errors import AS_IS
 from tracetime.formats.replayed_slices import Entries
+from tracetime.graph.clock_graph import inner
 from tracetime.trace.event_clocks import ClockNumbers
 from tracetime.trace.events_table import CUT_OFF, EARLY, Columns
 from tracetime.trace.placement import placed_by_floor
@@ -78,7 +79,7 @@ class SpanReadings:
 
     def __init__(self, trace: Trace, table: SpanTable) -> None:
         numbers = ClockNumbers((), trace.machines)
-        graph, home, machines = trace.clocks, trace.trace_clock, trace.machines
+        graph, home, machines = inner(trace.clocks), trace.trace_clock, trace.machines
         sides = [
             placed_by_floor(side, graph, home, machines) for side in (table.begins, table.ends)
         ]

@@ -12,30 +12,30 @@ from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import SNAPSHOT_FAULTS
-from tracetime.graph.parts import GraphParts
+from tracetime.graph.graph import Graph
 from tracetime.graph.state import GraphState
 
 Values = npt.NDArray[np.int64]
 
 
-def add_snapshot(parts: GraphParts, given: Snapshot | ReadingsByClock) -> None:
+def add_snapshot(graph: Graph, given: Snapshot | ReadingsByClock) -> None:
     """Add a snapshot; see `ClockGraph.add_snapshot`."""
     snapshot = given if isinstance(given, Snapshot) else Snapshot(given)
-    with parts.lock:
+    with graph.lock:
         if not isinstance(given, Snapshot):
-            parts.state.take_names(*(clock for clock, _ in given.items()))
-        _add(parts.state, snapshot)
+            graph.state.take_names(*(clock for clock, _ in given.items()))
+        _add(graph.state, snapshot)
 
 
-def add_readings(parts: GraphParts, clocks: Sequence[ClockId], values_ns: Values) -> None:
+def add_readings(graph: Graph, clocks: Sequence[ClockId], values_ns: Values) -> None:
     """Add snapshots of clocks that count ns, of whose reading nothing more is known.
 
     values_ns: int64, a row each, a column for each clock.
     """
     n = len(clocks)
-    with parts.lock:
+    with graph.lock:
         _add_rows(
-            parts.state, clocks, values_ns, np.ones(n, dtype=np.int64), np.zeros(n, dtype=np.uint8)
+            graph.state, clocks, values_ns, np.ones(n, dtype=np.int64), np.zeros(n, dtype=np.uint8)
         )
 
 

@@ -11,7 +11,7 @@ from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import ClockTimes, Times
 from tracetime.graph.clock_lookup import clock_named
-from tracetime.graph.parts import GraphParts
+from tracetime.graph.graph import Graph
 from tracetime.graph.tube.messages import LONGEST_NS
 from tracetime.graph.tube.wraps import modulus_of
 from tracetime.graph.values import Given, take
@@ -20,15 +20,15 @@ Values = npt.NDArray[np.int64]
 
 
 def add_order(
-    parts: GraphParts,
+    graph: Graph,
     before: ClockTimes,
     after: ClockTimes,
-    min_delay_ns: Times,
-    max_delay_ns: Times | None,
+    min_delay_ns: Times = 0,
+    max_delay_ns: Times | None = None,
 ) -> None:
     """Add orders; see `ClockGraph.add_order`."""
     (sent, here), (received, there) = (
-        _side(parts, side, name) for side, name in ((before, "before"), (after, "after"))
+        _side(graph, side, name) for side, name in ((before, "before"), (after, "after"))
     )
     if here == there:
         raise UsageError(
@@ -46,27 +46,25 @@ def add_order(
             f"max_delay_ns {_one(most, first)} is less than min_delay_ns {_one(least, first)}"
             + ("" if sent.scalar else f" (index {first})")
         )
-    _check_unwrapped(parts, here, there)
-    with parts.lock:
+    _check_unwrapped(graph, here, there)
+    with graph.lock:
         # The caller may change its arrays.
         one, other = sent.values.copy(), received.values.copy()
-        parts.state.orders.add(here, there, one, other, least, most)
+        graph.state.orders.add(here, there, one, other, least, most)
 
 
-def add_pings(
-    parts: GraphParts, clocks: tuple[ClockLike, ClockLike], times: tuple[Times, ...]
-) -> None:
+def add_pings(graph: Graph, clocks: tuple[ClockLike, ClockLike], times: tuple[Times, ...]) -> None:
     """Add two orders for each ping; see `ClockGraph.add_pings`.
 
     clocks: local, remote; times: sent, received, replied, returned.
     """
-    local, remote = (_clock(parts, clock) for clock in clocks)
+    local, remote = (_clock(graph, clock) for clock in clocks)
     if local == remote:
         raise UsageError(f"local and remote are both {local}: a ping is between two clocks")
     names = ("sent", "received", "replied", "returned")
     given = [_whole(ts, name) for ts, name in zip(times, names, strict=True)]
     _check_lengths(list(zip(names, given, strict=True)))
-    _check_unwrapped(parts, local, remote)
+    _check_unwrapped(graph, local, remote)
     for clock, one, other in ((local, 0, 3), (remote, 1, 2)):
         fell = given[other].values < given[one].values
         if fell.any():
@@ -76,13 +74,13 @@ def add_pings(
                 f"{given[one].values[first]} on {clock} (ping {first}): leave it out"
             )
     out, there, back, home = (column.values.copy() for column in given)
-    with parts.lock:
-        parts.state.orders.add(local, remote, out, there, 0)
-        parts.state.orders.add(remote, local, back, home, 0)
+    with graph.lock:
+        graph.state.orders.add(local, remote, out, there, 0)
+        graph.state.orders.add(remote, local, back, home, 0)
 
 
 def add_pings_of_many(
-    parts: GraphParts, local: ClockId, remotes: Sequence[ClockId], which: Values, times: Values
+    graph: Graph, local: ClockId, remotes: Sequence[ClockId], which: Values, times: Values
 ) -> None:
     """Add two orders for each ping of one clock with many others.
 
@@ -91,59 +89,57 @@ def add_pings_of_many(
         which: int64, of each ping, its place in `remotes`.
         times: int64[4, n]: sent, received, replied, returned; neither clock goes back in a ping.
     """
-    _check_unwrapped(parts, local, *remotes)
+    _check_unwrapped(graph, local, *remotes)
     pairs = [pair for remote in remotes for pair in ((local, remote), (remote, local))]
     # Those of one pair together, as if its pings were added alone.
     pair_of = np.concatenate([2 * which, 2 * which + 1])
     order = np.argsort(pair_of, kind="stable")
     before, after = np.concatenate([times[0], times[2]]), np.concatenate([times[1], times[3]])
-    with parts.lock:
-        parts.state.orders.add_of_many(pairs, pair_of[order], before[order], after[order])
+    with graph.lock:
+        graph.state.orders.add_of_many(pairs, pair_of[order], before[order], after[order])
 
 
-def add_together(
-    parts: GraphParts, starts: Iterable[ClockTimes], ends: Iterable[ClockTimes]
-) -> None:
+def add_together(graph: Graph, starts: Iterable[ClockTimes], ends: Iterable[ClockTimes]) -> None:
     """Add orders of starts that were all before some ends; see `ClockGraph.add_together`.
 
     Of one clock only its last start and its first end can bind.
     """
-    last = {clock: int(ts.max()) for clock, ts in _by_clock(parts, starts, "starts").items()}
-    first = {clock: int(ts.min()) for clock, ts in _by_clock(parts, ends, "ends").items()}
-    _check_unwrapped(parts, *last, *first)
+    last = {clock: int(ts.max()) for clock, ts in _by_clock(graph, starts, "starts").items()}
+    first = {clock: int(ts.min()) for clock, ts in _by_clock(graph, ends, "ends").items()}
+    _check_unwrapped(graph, *last, *first)
     for clock, start in last.items():
         if first.get(clock, start) < start:
             raise UsageError(
                 f"a start, {clock} {start}, is after an end, {clock} {first[clock]}: they do not "
                 "belong together"
             )
-    with parts.lock:
+    with graph.lock:
         for here, start in last.items():
             for there, end in first.items():
                 if here != there:
-                    parts.state.orders.add(here, there, _row(start), _row(end), 0)
+                    graph.state.orders.add(here, there, _row(start), _row(end), 0)
 
 
 def _row(ts: int) -> Values:
     return np.array([ts], dtype=np.int64)
 
 
-def _by_clock(parts: GraphParts, sides: Iterable[ClockTimes], name: str) -> dict[ClockId, Values]:
+def _by_clock(graph: Graph, sides: Iterable[ClockTimes], name: str) -> dict[ClockId, Values]:
     """The timestamps of some starts or ends, by clock."""
     if not isinstance(sides, Iterable):
         raise UsageError(f"{name} are a list of (timestamps, clock), not {sides!r}")
     found: dict[ClockId, list[Values]] = {}
     for side in sides:
-        given, clock = _side(parts, side, f"each of {name}")
+        given, clock = _side(graph, side, f"each of {name}")
         if len(given.values):
             found.setdefault(clock, []).append(given.values)
     return {clock: np.concatenate(parts) for clock, parts in found.items()}
 
 
-def _check_unwrapped(parts: GraphParts, *clocks: ClockId) -> None:
+def _check_unwrapped(graph: Graph, *clocks: ClockId) -> None:
     for clock in clocks:
         # One that was not declared has 64 bits.
-        declared = parts.state.domains.get(clock)
+        declared = graph.state.domains.get(clock)
         bits = 64 if declared is None else declared.valid_bits
         if modulus_of(bits, 1) is not None:
             raise UsageError(
@@ -152,17 +148,17 @@ def _check_unwrapped(parts: GraphParts, *clocks: ClockId) -> None:
             )
 
 
-def _side(parts: GraphParts, side: ClockTimes, name: str) -> tuple[Given, ClockId]:
+def _side(graph: Graph, side: ClockTimes, name: str) -> tuple[Given, ClockId]:
     if not (isinstance(side, (tuple, list)) and len(side) == 2):
         raise UsageError(f"{name} is (timestamps, clock), not {side!r}")
-    return _whole(side[0], name), _clock(parts, side[1])
+    return _whole(side[0], name), _clock(graph, side[1])
 
 
-def _clock(parts: GraphParts, given: ClockLike) -> ClockId:
+def _clock(graph: Graph, given: ClockLike) -> ClockId:
     """The clock that a caller adds readings of, and remember its name."""
-    clock = clock_named(parts, given)
-    with parts.lock:
-        parts.state.take_names(given)
+    clock = clock_named(graph, given)
+    with graph.lock:
+        graph.state.take_names(given)
     return clock
 
 

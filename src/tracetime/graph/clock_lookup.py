@@ -16,7 +16,7 @@ from tracetime.graph.arguments import clock_of_caller, listed
 from tracetime.text import did_you_mean, printable
 
 if TYPE_CHECKING:
-    from tracetime.graph.parts import GraphParts
+    from tracetime.graph.graph import Graph
 
 _TSC: Final = BUILTIN_IDS["TSC"]
 _PTP: Final = f"{OWN_PREFIX}ptp."
@@ -25,7 +25,7 @@ _MOST_SUGGESTED: Final = 1 << 10
 """Clocks whose names are compared with a name that is not known: more take long."""
 
 
-def clock_named(parts: GraphParts, text: ClockLike) -> ClockId:
+def clock_named(graph: Graph, text: ClockLike) -> ClockId:
     """Return the clock that a caller names; it need not be in a snapshot.
 
     Raises:
@@ -38,20 +38,20 @@ def clock_named(parts: GraphParts, text: ClockLike) -> ClockId:
         fault = error
     # The short name of a clock of a recording is no id, but for TSC and those such as `ptp.0`.
     if isinstance(text, str) and (parsed is None or parsed.clock == _TSC or _is_device(text)):
-        known = _known(parts)
+        known = _known(graph)
         if parsed is None or parsed not in known:
-            found = _with_name(parts, text)
+            found = _with_name(graph, text)
             if len(found) == 1:
                 return found[0]
             if found:
-                names = dict.fromkeys(printable(parts.state.name(clock)) for clock in found)
+                names = dict.fromkeys(printable(graph.state.name(clock)) for clock in found)
                 listing = names if len(names) == len(found) else map(str, found)
                 several = ", ".join(islice(listing, 4))
                 raise UsageError(f"{text!r} may be any of {several}: give one of these names")
         if fault is not None and known and not _is_id(text.partition("@")[0]):
-            near = _near(parts, known, text)
+            near = _near(graph, known, text)
             raise UsageError(
-                f"{text!r} is not a clock{near or ':'} {listed(known, parts.state.name)}"
+                f"{text!r} is not a clock{near or ':'} {listed(known, graph.state.name)}"
             )
     if parsed is None:
         assert fault is not None
@@ -59,29 +59,27 @@ def clock_named(parts: GraphParts, text: ClockLike) -> ClockId:
     return clock_of_caller(parsed)
 
 
-def with_given_names(
-    parts: GraphParts, error: ConversionError, *given: ClockLike
-) -> ConversionError:
+def with_given_names(graph: Graph, error: ConversionError, *given: ClockLike) -> ConversionError:
     """The error of a conversion between the given clocks: unknown ones by the names given."""
     if error.reason in ("unknown_source_clock", "unknown_target_clock"):
         for text in given:
-            unknown = unknown_name(parts, text, error.reason)
+            unknown = unknown_name(graph, text, error.reason)
             if unknown is not None:
                 return unknown
     return error
 
 
 def unknown_name(
-    parts: GraphParts, text: ClockLike, reason: str = "unknown_source_clock"
+    graph: Graph, text: ClockLike, reason: str = "unknown_source_clock"
 ) -> ConversionError | None:
     """The error for a name whose hash is the id of no clock of the graph; None for others."""
     name = hashed_name(text)
     if name is None:
         return None
-    known = _known(parts)
-    if clock_named(parts, text) in known:
+    known = _known(graph)
+    if clock_named(graph, text) in known:
         return None
-    near, have = _near(parts, known, name), listed(known, parts.state.name)
+    near, have = _near(graph, known, name), listed(known, graph.state.name)
     return ConversionError(f"no snapshot has {text}{near or ':'} {have}", reason)
 
 
@@ -93,16 +91,16 @@ def _is_id(text: str) -> bool:
     return True
 
 
-def _known(parts: GraphParts) -> Sequence[ClockId]:
-    with parts.lock:
-        return parts.contents.known()
+def _known(graph: Graph) -> Sequence[ClockId]:
+    with graph.lock:
+        return graph.contents.known()
 
 
-def _with_name(parts: GraphParts, text: str) -> list[ClockId]:
+def _with_name(graph: Graph, text: str) -> list[ClockId]:
     base, _, scope = text.strip().partition("@")
     return [
         clock
-        for clock, name in parts.state.names.items()
+        for clock, name in graph.state.names.items()
         if _is_called(name, base)
         and (
             str(clock).partition("@")[2] == scope.lower()
@@ -129,7 +127,7 @@ def _is_device(text: str) -> bool:
     return _DEVICE.fullmatch(text.strip().partition("@")[0]) is not None
 
 
-def _near(parts: GraphParts, clocks: Sequence[ClockId], text: str) -> str:
-    names = [parts.state.name(clock) for clock in clocks[:_MOST_SUGGESTED]]
+def _near(graph: Graph, clocks: Sequence[ClockId], text: str) -> str:
+    names = [graph.state.name(clock) for clock in clocks[:_MOST_SUGGESTED]]
     short = [name.removeprefix(OWN_PREFIX) for name in names]
     return did_you_mean(text, [printable(name) for name in (*names, *short)])

@@ -13,7 +13,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.graph.clock_lists import Values
-from tracetime.graph.parts import GraphParts
+from tracetime.graph.graph import Graph
 from tracetime.graph.state import GraphState, tied_by_messages
 from tracetime.graph.tube.evidence import FARTHEST
 from tracetime.graph.tube.orders import NO_MAX_DELAY
@@ -24,20 +24,20 @@ _FEW: Final = 2
 """So many orders tell nothing of rates."""
 
 
-def eventful(parts: GraphParts) -> list[tuple[ClockId, ClockId]]:
+def eventful(graph: Graph) -> list[tuple[ClockId, ClockId]]:
     """The pairs of `ClockGraph.compared` that may have a discontinuity, and those with orders.
 
     The other pairs need no tube.
     """
-    with parts.lock:
-        contents = parts.contents
+    with graph.lock:
+        contents = graph.contents
         lists = contents.lists()
         ones, others = lists.compared()
         nodes = contents.nodes()
-        steady = kernel.steady(parts.state.engine, nodes[ones], nodes[others])
-        ordered = _ordered(parts)
-    measured = np.array([parts.state.measured.has(clock) for clock in lists.clocks], dtype=bool)
-    plain = np.array([_is_plain(parts.state, clock) for clock in lists.clocks], dtype=bool)
+        steady = kernel.steady(graph.state.engine, nodes[ones], nodes[others])
+        ordered = _ordered(graph)
+    measured = np.array([graph.state.measured.has(clock) for clock in lists.clocks], dtype=bool)
+    plain = np.array([_is_plain(graph.state, clock) for clock in lists.clocks], dtype=bool)
     # One snapshot shows no change, whatever was declared of its clocks.
     calm = (steady == 2) | ((steady == 1) & plain[ones] & plain[others])
     may_be = ~calm | measured[ones] | measured[others]
@@ -47,12 +47,12 @@ def eventful(parts: GraphParts) -> list[tuple[ClockId, ClockId]]:
     return [*found, *(pair for pair in ordered if known.isdisjoint((pair, pair[::-1])))]
 
 
-def _ordered(parts: GraphParts) -> list[tuple[ClockId, ClockId]]:
+def _ordered(graph: Graph) -> list[tuple[ClockId, ClockId]]:
     """The pairs with orders but those that share no snapshot, and whose two orders fit together.
 
     One offset explains one or two orders of clocks of one rate that do not cross.
     """
-    orders, read = parts.state.orders, set(parts.contents.lists().clocks)
+    orders, read = graph.state.orders, set(graph.contents.lists().clocks)
     pairs, first, one_ts, other_ts, *delays = orders.columns()
     offset, counts = other_ts - one_ts, orders.counts()
     least, most = np.full(len(counts), INT64_MIN), np.full(len(counts), INT64_MAX)
@@ -61,7 +61,7 @@ def _ordered(parts: GraphParts) -> list[tuple[ClockId, ClockId]]:
     known = (delays[0] != 0) | (delays[1] != NO_MAX_DELAY)
     known |= np.abs(difference(other_ts, one_ts)) > FARTHEST
     calm = (counts <= _FEW) & (least <= most) & ~np.isin(np.arange(len(counts)), pairs[known])
-    ticks = {clock: parts.counts_ticks(clock) for clock in orders.clocks()}
+    ticks = {clock: graph.counts_ticks(clock) for clock in orders.clocks()}
     return [
         (one, other)
         for (one, other), is_calm in zip(orders.pairs(), calm.tolist(), strict=True)
@@ -74,27 +74,27 @@ def _is_plain(state: GraphState, clock: ClockId) -> bool:
     return clock not in state.domains and ClockDomain.rate_of_kind(clock) is not None
 
 
-def inconsistencies(parts: GraphParts) -> tuple[list[Inconsistency], bool]:
+def inconsistencies(graph: Graph) -> tuple[list[Inconsistency], bool]:
     """The loops of clocks whose two paths disagree, and whether some were not compared."""
-    with parts.lock:
-        contents, messages = parts.contents, tied_by_messages(parts.state)
+    with graph.lock:
+        contents, messages = graph.contents, tied_by_messages(graph.state)
         loopless = contents.lists().loopless(messages)
         lists: Iterable[tuple[ClockId, ...]] = ()
         if not loopless.issuperset(contents.lists().clocks):
             lists = (clocks for clocks, _ in contents.series())
         tied = [clocks for clocks in chain(lists, messages) if loopless.isdisjoint(clocks)]
-    return parts.tubes.inconsistencies(tied)
+    return graph.tubes.inconsistencies(tied)
 
 
-def shared_with_references(parts: GraphParts) -> tuple[Values, Values, Values]:
+def shared_with_references(graph: Graph) -> tuple[Values, Values, Values]:
     """By place of a clock, its readings in the snapshots that it shares with its reference.
 
     The number of readings, the least and the greatest; of none INT64_MAX and INT64_MIN.
     """
-    contents = parts.contents
+    contents = graph.contents
     references, nodes = contents.lists().references(), contents.nodes()
     has_one = references >= 0
     n, least, greatest = (np.full(len(nodes), v) for v in (0, INT64_MAX, INT64_MIN))
-    found = kernel.extents(parts.state.engine, nodes[has_one], nodes[references[has_one]])
+    found = kernel.extents(graph.state.engine, nodes[has_one], nodes[references[has_one]])
     n[has_one], least[has_one], greatest[has_one] = found.T
     return n, least, greatest

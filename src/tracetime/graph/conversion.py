@@ -22,7 +22,7 @@ from tracetime.graph.arguments import ClockTimes, PolicyName
 from tracetime.graph.clock_lookup import clock_named
 from tracetime.graph.clock_names import named
 from tracetime.graph.explanation import Explanation, Hop, floor_step
-from tracetime.graph.parts import GraphParts
+from tracetime.graph.graph import Graph
 from tracetime.graph.ticks import ns_per_tick, unit_of
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.explanation import TubeExplanation
@@ -48,9 +48,7 @@ class Request(NamedTuple):
     near: ClockTimes | None
 
 
-def by_floor(
-    parts: GraphParts, given: Given, source: ClockId, target: ClockId, *, mask: bool
-) -> Result:
+def by_floor(graph: Graph, given: Given, source: ClockId, target: ClockId, *, mask: bool) -> Result:
     """Convert by floor; with `mask`, null where a value does not convert.
 
     Raises:
@@ -62,27 +60,27 @@ def by_floor(
         if source == target:
             values, bad = given.values.copy(), None
         else:
-            values, bad = parts.floor.route(source, target).convert(given.values)
+            values, bad = graph.floor.route(source, target).convert(given.values)
     except ConversionError as error:
         if not mask:
-            raise by_name(parts, error) from None
+            raise by_name(graph, error) from None
         values, bad = _nothing(given)
     if bad is not None and not mask:
-        raise unconverted(parts, given, source, target, bad)
+        raise unconverted(graph, given, source, target, bad)
     return given.shaped(values, bad, mask)
 
 
-def by_tube(parts: GraphParts, request: Request, *, mask: bool) -> Result:
+def by_tube(graph: Graph, request: Request, *, mask: bool) -> Result:
     """Convert by the tube; otherwise as `by_floor`."""
     given = request.given
-    estimate, bad, _ = _by_tube(parts, request, mask)
+    estimate, bad, _ = _by_tube(graph, request, mask)
     return given.shaped(estimate, bad, mask)
 
 
-def bounds_by_tube(parts: GraphParts, request: Request, *, mask: bool) -> Bounds[Result, Result]:
+def bounds_by_tube(graph: Graph, request: Request, *, mask: bool) -> Bounds[Result, Result]:
     """Convert by the tube, with bars; otherwise as `by_floor`."""
     given = request.given
-    estimate, bad, reached = _by_tube(parts, request, mask)
+    estimate, bad, reached = _by_tube(graph, request, mask)
     sides = []
     for side, unknown in zip(reached[1:3], reached.open_sides(), strict=True):
         unbounded: Marks | None = unknown.astype(np.uint8) if unknown.any() else None
@@ -94,22 +92,20 @@ def bounds_by_tube(parts: GraphParts, request: Request, *, mask: bool) -> Bounds
     return Bounds(given.shaped(estimate, bad, mask), *sides)
 
 
-def _by_tube(
-    parts: GraphParts, request: Request, mask: bool
-) -> tuple[Values, Marks | None, Reached]:
+def _by_tube(graph: Graph, request: Request, mask: bool) -> tuple[Values, Marks | None, Reached]:
     """The estimates, marks where there are none, and the results with their bars."""
     given, source, target, bars, near = request
     _check_nulls(given, mask)
     try:
-        reached = bounded(parts, given.values, source, target, bars, near)
+        reached = bounded(graph, given.values, source, target, bars, near)
         estimate, bad = reached.estimate, unplaced(reached.status)
     except ConversionError as error:
         if not mask:
-            raise by_name(parts, error) from None
+            raise by_name(graph, error) from None
         estimate, bad = _nothing(given)
         reached = Reached(estimate, estimate, estimate, bad)
     if bad is not None and not mask:
-        raise unconverted(parts, given, source, target, bad, *reached[1:3])
+        raise unconverted(graph, given, source, target, bad, *reached[1:3])
     return estimate, bad, reached
 
 
@@ -132,7 +128,7 @@ def _nothing(given: Given) -> tuple[Values, Marks]:
 
 
 def unconverted(
-    parts: GraphParts,
+    graph: Graph,
     given: Given,
     source: ClockId,
     target: ClockId,
@@ -144,51 +140,37 @@ def unconverted(
     which = f"{source} {given.values[first]}" + ("" if given.scalar else f" (index {first})")
     if bad[first] != AMBIGUOUS_SOURCE:
         text = f"{which} converted to {target} does not fit in int64"
-        return by_name(parts, ConversionError(text, REASONS[OVERFLOW]))
+        return by_name(graph, ConversionError(text, REASONS[OVERFLOW]))
     text = f"{which} can mean two instants of {target}"
     if bar:
         text += f", between {bar[0][first]} and {bar[1][first]}"
     why = (
         "was set back"
-        if parts.tubes.counter(source) is None
+        if graph.tubes.counter(source) is None
         else "wrapped; say near which time it was (near)"
     )
-    return by_name(parts, ConversionError(f"{text}: {source} {why}", REASONS[AMBIGUOUS_SOURCE]))
+    return by_name(graph, ConversionError(f"{text}: {source} {why}", REASONS[AMBIGUOUS_SOURCE]))
 
 
-def by_name(parts: GraphParts, error: ConversionError) -> ConversionError:
+def by_name(graph: Graph, error: ConversionError) -> ConversionError:
     """The same error, in which clocks have their declared names."""
-    return ConversionError(named(error.message, parts.state.names), error.reason)
+    return ConversionError(named(error.message, graph.state.names), error.reason)
 
 
-def path(parts: GraphParts, source: ClockId, target: ClockId, policy: PolicyName) -> list[ClockId]:
-    """The clocks of a conversion, source first; see `ClockGraph.path`."""
-    if source == target:
-        return [source]
-    try:
-        if policy == "tube":
-            return list(parts.tubes.path(source, target))
-        return parts.floor.path(source, target)
-    except ConversionError as error:
-        raise by_name(parts, error) from None
-
-
-def explain_by_floor(
-    parts: GraphParts, given: Given, source: ClockId, target: ClockId
-) -> Explanation:
+def explain_by_floor(graph: Graph, given: Given, source: ClockId, target: ClockId) -> Explanation:
     """One conversion by floor, hop by hop; see `ClockGraph.explain`."""
-    result = _one(by_floor(parts, given, source, target, mask=False))
-    value, names = given.values.item(), parts.state.names
+    result = _one(by_floor(graph, given, source, target, mask=False))
+    value, names = given.values.item(), graph.state.names
     if source == target:
-        own = unit_of(parts, source)
+        own = unit_of(graph, source)
         return Explanation(value, 1, source, target, [], result, names, own, own)
-    route = parts.floor.route(source, target)
+    route = graph.floor.route(source, target)
     steps: list[Hop] = []
     ns = value * route.unit_ns
     for hop in route.hops:
         rates = (
-            ns_per_tick(parts, hop.source, hop.target),
-            ns_per_tick(parts, hop.target, hop.source),
+            ns_per_tick(graph, hop.source, hop.target),
+            ns_per_tick(graph, hop.target, hop.source),
         )
         steps.append(floor_step(hop, ns, *rates))
         ns = steps[-1].value_ns_after
@@ -205,17 +187,17 @@ def explain_by_floor(
     )
 
 
-def explain_by_tube(parts: GraphParts, request: Request) -> TubeExplanation:
+def explain_by_tube(graph: Graph, request: Request) -> TubeExplanation:
     """One conversion by the tube, hop by hop; see `ClockGraph.explain`."""
-    result = _one(by_tube(parts, request, mask=False))
+    result = _one(by_tube(graph, request, mask=False))
     given, source, target, bars, near = request
-    value, names = given.values.item(), parts.state.names
+    value, names = given.values.item(), graph.state.names
     if source == target:
-        unit = unit_of(parts, source)
+        unit = unit_of(graph, source)
         return TubeExplanation(value, source, target, bars, [], result, result, result, names, unit)
-    source_ns = value * parts.contents.unit_ns(source)
-    span = None if near is None else _span(parts, near, source, 1)
-    return parts.tubes.explain(value, source_ns, source, target, bars, names, span)
+    source_ns = value * graph.contents.unit_ns(source)
+    span = None if near is None else _span(graph, near, source, 1)
+    return graph.tubes.explain(value, source_ns, source, target, bars, names, span)
 
 
 def _one(result: Result) -> int:
@@ -225,7 +207,7 @@ def _one(result: Result) -> int:
 
 
 def bounded(
-    parts: GraphParts,
+    graph: Graph,
     values: Values,
     source: ClockId,
     target: ClockId,
@@ -236,24 +218,24 @@ def bounded(
     if source == target:
         own = values.copy()
         return Reached(own, own, own, np.zeros(len(values), dtype=np.uint8))
-    with parts.lock:
+    with graph.lock:
         if near is not None:
-            span = _span(parts, near, source, len(values))
-            return _bounded_part(parts, values, source, target, bars, span)
+            span = _span(graph, near, source, len(values))
+            return _bounded_part(graph, values, source, target, bars, span)
         if len(values) <= _AT_ONCE:
-            return _bounded_part(parts, values, source, target, bars, None)
+            return _bounded_part(graph, values, source, target, bars, None)
         estimate, earliest, latest = (np.empty_like(values) for _ in range(3))
         status = np.empty(len(values), np.uint8)
         for start in range(0, len(values), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
-            found = _bounded_part(parts, values[part], source, target, bars, None)
+            found = _bounded_part(graph, values[part], source, target, bars, None)
             estimate[part], status[part] = found.estimate, found.status
             earliest[part], latest[part] = found.earliest, found.latest
         return Reached(estimate, earliest, latest, status)
 
 
 def _bounded_part(
-    parts: GraphParts,
+    graph: Graph,
     values: Values,
     source: ClockId,
     target: ClockId,
@@ -261,13 +243,13 @@ def _bounded_part(
     span: Near | None,
 ) -> Reached:
     source_ns, bad = np.empty_like(values), np.zeros(len(values), dtype=np.uint8)
-    scale(values, parts.contents.unit_ns(source), source_ns, bad)
-    reached = parts.tubes.convert(source_ns, source, target, bars, span)[0]
+    scale(values, graph.contents.unit_ns(source), source_ns, bad)
+    reached = graph.tubes.convert(source_ns, source, target, bars, span)[0]
     return reached._replace(status=np.where(bad, np.uint8(OVERFLOW), reached.status))
 
 
 def with_reasons(
-    parts: GraphParts,
+    graph: Graph,
     values: Values,
     source: ClockId,
     target: ClockId,
@@ -280,8 +262,8 @@ def with_reasons(
     """
     try:
         if policy == "tube" or source == target:
-            return bounded(parts, values, source, target, bars)
-        found, bad = parts.floor.route(source, target).convert(values)
+            return bounded(graph, values, source, target, bars)
+        found, bad = graph.floor.route(source, target).convert(values)
     except ConversionError as error:
         none = np.zeros_like(values)
         status = np.full(len(values), REASONS.index(error.reason), dtype=np.uint8)
@@ -292,14 +274,14 @@ def with_reasons(
     return Reached(found, found, found, status)
 
 
-def _span(parts: GraphParts, near: ClockTimes, source: ClockId, n: int) -> Near:
+def _span(graph: Graph, near: ClockTimes, source: ClockId, n: int) -> Near:
     """The readings of `source` at the times of `near`."""
     if not (isinstance(near, (tuple, list)) and len(near) == 2):
         raise UsageError(f"near is (timestamps, clock), not {near!r}")
-    times, clock = take(near[0]), clock_named(parts, near[1])
+    times, clock = take(near[0]), clock_named(graph, near[1])
     if times.missing is not None or not (times.scalar or len(times.values) == n):
         raise UsageError(f"near is one timestamp, or {n} of them without nulls")
-    there = bounded(parts, times.values, clock, source, "estimated")
+    there = bounded(graph, times.values, clock, source, "estimated")
 
     def span(_: Counter) -> tuple[Values, Values]:
         return np.broadcast_to(there.earliest, n), np.broadcast_to(there.latest, n)

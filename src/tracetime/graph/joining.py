@@ -15,8 +15,8 @@ from tracetime.clocks.families import posix_oscillator
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import SNAPSHOT_FAULTS
+from tracetime.graph.graph import Graph
 from tracetime.graph.info import Readings
-from tracetime.graph.parts import GraphParts
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.messages import Between, Boxes
@@ -27,7 +27,7 @@ Renamed = Callable[[ClockId], ClockId]
 _NO_NUMBER: Final = 0
 
 
-def join(into: GraphParts, other: GraphParts, renamed: Renamed) -> None:
+def join(into: Graph, other: Graph, renamed: Renamed) -> None:
     """Add what `other` knows to `into`: snapshots, messages, orders, domains, ticks.
 
     Snapshots that floor makes of messages are left out, for they hold no readings.
@@ -76,7 +76,7 @@ def _join_domains(state: GraphState, other: GraphState, renamed: Renamed) -> Non
         state.domains[new] = given
 
 
-def _join_snapshots(state: GraphState, other: GraphParts, renamed: Renamed) -> Values:
+def _join_snapshots(state: GraphState, other: Graph, renamed: Renamed) -> Values:
     """The snapshots, list of clocks by list; returns their new numbers, by the old ones."""
     facts = {info.clock: info for info in other.contents.clocks()}
     numbers = np.full(len(other.contents.packets()), _NO_NUMBER, dtype=np.int64)

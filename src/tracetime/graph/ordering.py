@@ -12,7 +12,7 @@ from tracetime.errors import AMBIGUOUS_SOURCE, REASONS, ConversionError, UsageEr
 from tracetime.graph.arguments import ClockTimes
 from tracetime.graph.clock_lookup import clock_named
 from tracetime.graph.conversion import bounded, by_name, unconverted, unplaced
-from tracetime.graph.parts import GraphParts
+from tracetime.graph.graph import Graph
 from tracetime.graph.rate import saturated_ns
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.tube.one_clock import Side, Signs, signs_of
@@ -22,7 +22,7 @@ Values = npt.NDArray[np.int64]
 
 
 def order(
-    parts: GraphParts, one: ClockTimes, other: ClockTimes, bars: Bars
+    graph: Graph, one: ClockTimes, other: ClockTimes, bars: Bars
 ) -> int | npt.NDArray[np.int8]:
     """Compare the sides; see `ClockGraph.order`."""
     check_bars(bars)
@@ -30,7 +30,7 @@ def order(
         if not (isinstance(side, (tuple, list)) and len(side) == 2):
             raise UsageError(f"order compares (timestamps, clock) with as many, not {side!r}")
     (ts_one, clock_one), (ts_other, clock_other) = one, other
-    clocks = clock_named(parts, clock_one), clock_named(parts, clock_other)
+    clocks = clock_named(graph, clock_one), clock_named(graph, clock_other)
     mine, theirs = take(ts_one), take(ts_other)
     if mine.missing is not None or theirs.missing is not None:
         raise UsageError("there are nulls among the timestamps: order compares whole numbers")
@@ -40,37 +40,37 @@ def order(
             f"{len(theirs.values)}"
         )
     try:
-        with parts.lock:
-            signs = _signs(parts, (mine, theirs), clocks, bars)
+        with graph.lock:
+            signs = _signs(graph, (mine, theirs), clocks, bars)
     except ConversionError as error:
-        raise by_name(parts, error) from None
+        raise by_name(graph, error) from None
     return signs.item() if mine.scalar and theirs.scalar else signs
 
 
 def _signs(
-    parts: GraphParts, given: tuple[Given, Given], clocks: tuple[ClockId, ClockId], bars: Bars
+    graph: Graph, given: tuple[Given, Given], clocks: tuple[ClockId, ClockId], bars: Bars
 ) -> Signs:
     """Which of two readings came first: on one of their clocks, or on a third one."""
     is_one = clocks[0] == clocks[1]
     if is_one:
         reference = clocks[0]
         try:
-            sides = [_possible(parts, side.values, reference) for side in given]
+            sides = [_possible(graph, side.values, reference) for side in given]
         except ConversionError:
             # How often it wrapped between two snapshots is open: either may be the earlier one.
             return np.zeros(np.broadcast(*(side.values for side in given)).shape, dtype=np.int8)
     else:
-        reference = parts.tubes.reference(*clocks)
+        reference = graph.tubes.reference(*clocks)
         sides = [
-            _on_reference(parts, side, clock, reference, bars)
+            _on_reference(graph, side, clock, reference, bars)
             for side, clock in zip(given, clocks, strict=True)
         ]
     one, other = _as_long(*sides)
     signs = signs_of(one, other)
-    if is_one and parts.tubes.counter(reference) is None:
+    if is_one and graph.tubes.counter(reference) is None:
         # As they were given: in ns they may be beyond int64.
         signs = signs_of(*_as_long(*((side.values, side.values) for side in given)))
-    return parts.tubes.in_order(reference, signs, (one, other), bars)
+    return graph.tubes.in_order(reference, signs, (one, other), bars)
 
 
 def _as_long(one: tuple[Values, Values], other: tuple[Values, Values]) -> tuple[Side, Side]:
@@ -79,35 +79,35 @@ def _as_long(one: tuple[Values, Values], other: tuple[Values, Values]) -> tuple[
     return Side(*columns[:2]), Side(*columns[2:])
 
 
-def _possible(parts: GraphParts, values: Values, clock: ClockId) -> tuple[Values, Values]:
+def _possible(graph: Graph, values: Values, clock: ClockId) -> tuple[Values, Values]:
     """Readings in the unit of bars on their clock; of a short counter, all that they can be."""
-    ns, counter = _in_ns(parts, values, clock), parts.tubes.counter(clock)
+    ns, counter = _in_ns(graph, values, clock), graph.tubes.counter(clock)
     return (ns, ns) if counter is None else counter.possible(ns)
 
 
 def _on_reference(
-    parts: GraphParts, given: Given, clock: ClockId, reference: ClockId, bars: Bars
+    graph: Graph, given: Given, clock: ClockId, reference: ClockId, bars: Bars
 ) -> tuple[Values, Values]:
     """The bars of readings on `reference`; about both times where the clock had a reading twice."""
     if clock == reference:
-        there = own_bars(parts, given.values, clock)
+        there = own_bars(graph, given.values, clock)
         return there, there
-    reached = bounded(parts, given.values, clock, reference, bars)
+    reached = bounded(graph, given.values, clock, reference, bars)
     bad = unplaced(reached.status)
-    if bad is not None and parts.tubes.counter(clock) is None:
+    if bad is not None and graph.tubes.counter(clock) is None:
         bad = np.where(bad == AMBIGUOUS_SOURCE, np.uint8(0), bad)
     if bad is not None and bad.any():
-        raise unconverted(parts, given, clock, reference, bad, *reached[1:3])
+        raise unconverted(graph, given, clock, reference, bad, *reached[1:3])
     return reached.earliest, reached.latest
 
 
-def own_bars(parts: GraphParts, values: Values, clock: ClockId) -> Values:
+def own_bars(graph: Graph, values: Values, clock: ClockId) -> Values:
     """Readings in the unit of bars on their clock: ns, those of a short counter unwrapped.
 
     What is beyond int64 becomes its end.
     """
-    with parts.lock:
-        there, counter = _in_ns(parts, values, clock), parts.tubes.counter(clock)
+    with graph.lock:
+        there, counter = _in_ns(graph, values, clock), graph.tubes.counter(clock)
     if counter is None:
         return there
     first, last = counter.wraps_of(there)
@@ -120,5 +120,5 @@ def own_bars(parts: GraphParts, values: Values, clock: ClockId) -> Values:
     return first
 
 
-def _in_ns(parts: GraphParts, values: Values, clock: ClockId) -> Values:
-    return saturated_ns(values, Fraction(parts.contents.unit_ns(clock)))[0]
+def _in_ns(graph: Graph, values: Values, clock: ClockId) -> Values:
+    return saturated_ns(values, Fraction(graph.contents.unit_ns(clock)))[0]

@@ -30,13 +30,11 @@ class Rates(Protocol):
     def shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]: ...
 
 
-class Clocks(Protocol):
+class Clocks(Rates, Protocol):
     """A clock graph."""
 
-    @property
-    def _parts(self) -> Rates: ...
     def name(self, clock: ClockId) -> str: ...
-    def path(self, src: Any, dst: Any) -> list[ClockId]: ...
+    def path(self, source: ClockId, target: ClockId) -> list[ClockId]: ...
 
 
 def ns_per_tick(rates: Rates, clock: ClockId, other: ClockId | None) -> Fraction | None:
@@ -72,7 +70,7 @@ def refuse_floor_of_ticks(graph: Clocks, src: ClockId, dst: ClockId) -> None:
         return
     for before, after in pairwise(path):
         for clock, other in ((before, after), (after, before)):
-            rate = ns_per_tick(graph._parts, clock, other)
+            rate = ns_per_tick(graph, clock, other)
             if rate == 1 or (rate is None and clock == before):
                 continue
             by_way = "" if clock in (src, dst) else f" (on the way to {graph.name(dst)})"

@@ -11,7 +11,7 @@ import numpy as np
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import NoBoundError
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph
 from tracetime.hosts.rounds import Round
 from tracetime.text import duration
 

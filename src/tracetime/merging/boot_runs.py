@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.graph.clock_graph import inner
 from tracetime.merging.files import MergedFile
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
@@ -89,14 +90,14 @@ def home_stretch(files: Iterable[MergedFile]) -> Stretch:
 def _slept_ns(file: MergedFile, machine: int) -> Values:
     """How long a machine had slept, as its snapshots show."""
     clocks = (ClockId(number, machine=machine) for number in (_MONOTONIC, _BOOTTIME))
-    _, monotonic, boottime = file.trace.clocks._parts.shared(*clocks)
+    _, monotonic, boottime = inner(file.trace.clocks).shared(*clocks)
     slept: Values = boottime - monotonic
     return slept
 
 
 def _peer_spans(file: MergedFile) -> dict[int, Span | None]:
     """What BOOTTIME of the machines of a file read first and last in what ties them, by machine."""
-    state = file.trace.clocks._parts.state
+    state = inner(file.trace.clocks).state
     read: dict[ClockId, list[Values]] = defaultdict(list)
     for one, other in state.between.pairs():
         boxes = state.between.of(one, other)

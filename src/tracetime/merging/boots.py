@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import UsageError
+from tracetime.graph.clock_graph import inner
 from tracetime.merging.boot_runs import Stretch, home_stretch, runs, stretches_of
 from tracetime.merging.files import MergedFile, file_named
 from tracetime.merging.unset_walls import are_unset
@@ -367,9 +368,8 @@ def boot_instants(file: MergedFile) -> npt.NDArray[np.int64]:
     Linux slews both clocks together: the difference is the same during a boot, until REALTIME is
     set.
     """
-    graph = file.trace.clocks
     pair = (ClockId(number, machine=file.home.machine) for number in (_BOOTTIME, _REALTIME))
-    _, boottime, realtime = graph._parts.shared(*pair)
+    _, boottime, realtime = inner(file.trace.clocks).shared(*pair)
     return np.unique(realtime - boottime)
 
 

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import UsageError
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.adding_orders import add_order
+from tracetime.graph.graph import Graph
 from tracetime.merging.alignment import LEAST, MOST, Alignment, Meetings, align
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, of_file
@@ -91,7 +92,7 @@ class _Collectives:
         self.starts, self.ends, self.kinds = starts, ends, kinds
         self.own = np.unique(kinds)
         self.meetings = Meetings(ends, kinds)
-        self._parts: dict[bytes, _Collectives] = {}
+        self._found: dict[bytes, _Collectives] = {}
 
     def shared_with(self, other: _Collectives) -> _Collectives:
         """Those whose kind the other has, too: the rest is of groups that it is not in."""
@@ -99,11 +100,11 @@ class _Collectives:
         if len(shared) == len(self.own):
             return self
         key = shared.tobytes()
-        if key not in self._parts:
+        if key not in self._found:
             chosen = np.isin(self.kinds, shared)
             columns = (column[chosen] for column in (self.starts, self.ends, self.kinds))
-            self._parts[key] = _Collectives(*columns)
-        return self._parts[key]
+            self._found[key] = _Collectives(*columns)
+        return self._found[key]
 
 
 class Together(NamedTuple):
@@ -124,7 +125,7 @@ class Together(NamedTuple):
 
 
 def add_collectives(
-    graph: ClockGraph, files: Sequence[MergedFile], boots: Boots, rule: TogetherRule, first: int = 0
+    graph: Graph, files: Sequence[MergedFile], boots: Boots, rule: TogetherRule, first: int = 0
 ) -> Together:
     """Add the collectives that a rule names, as orders.
 
@@ -144,15 +145,19 @@ def add_collectives(
         n = len(ours)
         if not n:
             return False
-        added = graph._parts.state.version[1]
-        graph.add_order(
-            before=(here.starts[ours], clocks[one]), after=(there.ends[theirs], clocks[other])
+        added = len(graph.state.orders)
+        add_order(
+            graph,
+            before=(here.starts[ours], clocks[one]),
+            after=(there.ends[theirs], clocks[other]),
         )
-        graph.add_order(
-            before=(there.starts[theirs], clocks[other]), after=(here.ends[ours], clocks[one])
+        add_order(
+            graph,
+            before=(there.starts[theirs], clocks[other]),
+            after=(here.ends[ours], clocks[one]),
         )
         what = printable(rule.name) if rule.name else "of PyTorch"
-        orders = range(added, graph._parts.state.version[1])
+        orders = range(added, len(graph.state.orders))
         ties.append(Tie(one, other, "together", n, f"{count(n, 'collective')} {what}", orders))
         return True
 

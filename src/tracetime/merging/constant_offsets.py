@@ -15,7 +15,9 @@ from tracetime.clocks.ids import ClockId
 from tracetime.clocks.instants import NS_OF_UNIT
 from tracetime.clocks.snapshot import INT64_MAX, Reading, Snapshot
 from tracetime.errors import ConversionError, UsageError
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.adding import add_snapshot
+from tracetime.graph.clock_graph import inner
+from tracetime.graph.graph import Graph
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, file_named
 from tracetime.merging.ties import Tie
@@ -81,7 +83,7 @@ class _Scale(NamedTuple):
     incremental: bool = False
 
     @classmethod
-    def of(cls, graph: ClockGraph, clock: ClockId) -> _Scale:
+    def of(cls, graph: Graph, clock: ClockId) -> _Scale:
         """That of a clock of a graph."""
         rate = graph.domain(clock).ns_per_tick
         for info in graph.clocks():
@@ -91,7 +93,7 @@ class _Scale(NamedTuple):
         return cls(rate)
 
 
-def add_sync(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots, text: str) -> Tie:
+def add_sync(graph: Graph, files: Sequence[MergedFile], boots: Boots, text: str) -> Tie:
     """Add an offset, which holds over the time of both files.
 
     Args:
@@ -118,7 +120,7 @@ def add_sync(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots, text:
 
 
 def add_offset(
-    graph: ClockGraph,
+    graph: Graph,
     boots: Boots,
     ahead: tuple[MergedFile, ClockId],
     behind: tuple[MergedFile, ClockId],
@@ -162,9 +164,9 @@ def add_offset(
         there: Reading(at, theirs.unit_ns, theirs.incremental),
         here: Reading(reads, ours.unit_ns, ours.incremental),
     }
-    first = graph._parts.state.version[0]
-    graph.add_snapshot(Snapshot(readings, reference=there, half_width_ns={here: half_ns}))
-    snapshots = range(first, graph._parts.state.version[0])
+    first = graph.state.version[0]
+    add_snapshot(graph, Snapshot(readings, reference=there, half_width_ns={here: half_ns}))
+    snapshots = range(first, graph.state.version[0])
     return Tie(one.number, other.number, "sync", 1, said, snapshots=snapshots)
 
 
@@ -203,7 +205,7 @@ def _seen_tick_ns(file: MergedFile, clock: ClockId, scale: _Scale) -> float | No
     """How long a tick lasts by what the trace clock read along with it; None without that."""
     if clock == file.home or file.trace.clocks.domain(file.home).ns_per_tick != 1:
         return None
-    _, ours, home = file.trace.clocks._parts.shared(clock, file.home)
+    _, ours, home = inner(file.trace.clocks).shared(clock, file.home)
     ticks = np.diff(ours) / scale.unit_ns
     moved = ticks > 0
     # The one in the middle: either clock may have been set.

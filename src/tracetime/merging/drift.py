@@ -59,7 +59,7 @@ class Jumps:
         )
         for number, *ends in found:
             try:
-                bounds = self._joined.graph.convert(
+                bounds = self._joined.clocks.convert(
                     ends,
                     self._joined.home(number),
                     clock,

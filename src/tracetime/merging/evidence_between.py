@@ -79,7 +79,7 @@ class _Finding:
         path: tuple[ClockId, ...] = ()
         instants: tuple[EvidenceInstant, ...] = ()
         try:
-            path = tuple(joined.graph.path(self._src, self._dst, policy="tube"))
+            path = tuple(joined.clocks.path(self._src, self._dst, policy="tube"))
             drift, instants = self._instants()
         except ConversionError as error:
             why_not = str(error)
@@ -117,10 +117,10 @@ class _Finding:
         return self._live[clocks]
 
     def _pair(self, one: ClockId, other: ClockId) -> Pair | None:
-        parts = self._joined.graph._parts
+        graph = self._joined.graph
         try:
-            with parts.lock:
-                return parts.tubes.pair(one, other)
+            with graph.lock:
+                return graph.tubes.pair(one, other)
         except ConversionError:
             return None
 
@@ -128,7 +128,8 @@ class _Finding:
         if self._other.span is None:
             raise ConversionError(f"{self._other.name} has no event on its trace clock", "no_path")
         times = instants_of(self._other.span)
-        bounds = self._joined.graph.convert(times, self._src, self._dst, policy="tube", bounds=True)
+        clocks = self._joined.clocks
+        bounds = clocks.convert(times, self._src, self._dst, policy="tube", bounds=True)
         widths = difference(bounds.latest, bounds.earliest)
         is_open = (bounds.earliest == INT64_MIN) | (bounds.latest == INT64_MAX)
         widths[is_open] = np.inf
@@ -144,7 +145,7 @@ class _Finding:
         return drift, tuple(self._instant(where, int(times[k])) for where, k in chosen.items())
 
     def _instant(self, where: str, time_ns: int) -> EvidenceInstant:
-        told = self._joined.graph.explain(time_ns, self._src, self._dst, policy="tube")
+        told = self._joined.clocks.explain(time_ns, self._src, self._dst, policy="tube")
         assert isinstance(told, TubeExplanation)
         least, most = (
             None if end is None else end - time_ns for end in (told.earliest, told.latest)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tracetime.clocks.ids import ClockId
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.adding_orders import add_order
+from tracetime.graph.graph import Graph
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, of_file
 from tracetime.merging.ties import Tie
@@ -18,7 +19,7 @@ from tracetime.text import count
 from tracetime.trace.flows import FlowOrders, between_files, by_clocks, flow_orders, joined_steps
 
 
-def add_flows_between(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots) -> list[Tie]:
+def add_flows_between(graph: Graph, files: Sequence[MergedFile], boots: Boots) -> list[Tie]:
     """Add the flows that pass from a file to another, of another machine, as orders.
 
     Raises:
@@ -57,14 +58,14 @@ def _only(found: FlowOrders, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]])
 
 
 def _tie(
-    graph: ClockGraph,
+    graph: Graph,
     files: tuple[int, int],
     clocks: list[tuple[ClockId, int]],
     found: FlowOrders,
 ) -> Tie:
-    first = graph._parts.state.version[1]
+    first = len(graph.state.orders)
     for before, after, sent, received in by_clocks(clocks, found):
-        graph.add_order((sent, before), (received, after))
-    orders = range(first, graph._parts.state.version[1])
+        add_order(graph, (sent, before), (received, after))
+    orders = range(first, len(graph.state.orders))
     said = f"flows from the one file to the other ({count(len(orders), 'order')})"
     return Tie(*files, "messages", len(orders), said, orders=orders)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import ClockId
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.graph.joining import join
 from tracetime.merging.boots import Boots
 from tracetime.merging.collectives import PYTORCH, Together, TogetherRule, add_collectives
@@ -59,7 +59,8 @@ class JoinedTraces:
         left_out: what archives have that is no trace, a line each.
         reference: the clock that offsets are to, and whose it is.
         boots: which of them are of one boot.
-        graph: the clocks of all, under the ids that `clock` gives.
+        clocks: those of all, under the ids that `clock` gives.
+        graph: the inner graph of these.
         own: of each file, what its own snapshots and orders are in the graph.
         ties: what ties files to each other.
         wall_clocks: by number of a file, why its wall clock ties it to none.
@@ -98,7 +99,8 @@ class JoinedTraces:
             self.left_out = found.left_out
             self.reference = reference_of(self.files)
             self.boots = Boots(self.files, same, different)
-            self.graph = ClockGraph()
+            self.clocks = ClockGraph()
+            self.graph = inner(self.clocks)
             self.own = [self._join(file) for file in self.files]
             self.ties = self._of_one_boot()
             self.ties += add_manifests(self.graph, self.files, self.boots)
@@ -173,10 +175,10 @@ class JoinedTraces:
 
     def _join(self, file: MergedFile) -> OwnEvidence:
         """Add what a file knows of its clocks."""
-        parts = self.graph._parts
-        before = parts.state.version
-        join(parts, file.trace.clocks._parts, partial(self.boots.clock, file.number))
-        return OwnEvidence(*map(range, before, parts.state.version))
+        graph = self.graph
+        before = graph.state.version
+        join(graph, inner(file.trace.clocks), partial(self.boots.clock, file.number))
+        return OwnEvidence(*map(range, before, graph.state.version))
 
     def _of_one_boot(self) -> list[Tie]:
         """The first file that has a clock of a boot with each other one."""

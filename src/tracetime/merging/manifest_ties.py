@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.graph import Graph
 from tracetime.merging.boots import Boots
 from tracetime.merging.constant_offsets import Offset, add_offset
 from tracetime.merging.files import MergedFile
@@ -40,7 +40,7 @@ def manifests(files: Sequence[MergedFile]) -> list[tuple[Manifest, dict[str, Mer
     return list(found.values())
 
 
-def add_manifests(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots) -> list[Tie]:
+def add_manifests(graph: Graph, files: Sequence[MergedFile], boots: Boots) -> list[Tie]:
     """Add the offsets of manifests, which are taken as exact.
 
     Raises:
@@ -55,7 +55,7 @@ def add_manifests(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots) 
 
 
 def _offsets(
-    graph: ClockGraph, boots: Boots, manifest: Manifest, members: dict[str, MergedFile]
+    graph: Graph, boots: Boots, manifest: Manifest, members: dict[str, MergedFile]
 ) -> Iterator[Tie]:
     for entry in manifest.files:
         override = entry.clocks

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from tracetime.columns.matching import numbered
 from tracetime.errors import UsageError
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.adding_orders import add_order
+from tracetime.graph.graph import Graph
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, of_file
 from tracetime.merging.rules import parts_of, rows_of, times_of, with_keys
@@ -126,7 +127,7 @@ class _Matched(NamedTuple):
 
 
 def add_messages(
-    graph: ClockGraph, files: Sequence[MergedFile], boots: Boots, rule: MessageRule
+    graph: Graph, files: Sequence[MergedFile], boots: Boots, rule: MessageRule
 ) -> Messages:
     """Add each message from one file to another as an order: it is received after it was sent.
 
@@ -143,8 +144,9 @@ def add_messages(
     for found in _matched(sent, received, rule):
         if clocks[found.one] == clocks[found.other]:
             continue
-        first = graph._parts.state.version[1]
-        graph.add_order(
+        first = len(graph.state.orders)
+        add_order(
+            graph,
             before=(sent.times[found.sent], clocks[found.one]),
             after=(received.times[found.received], clocks[found.other]),
         )
@@ -153,7 +155,7 @@ def add_messages(
         said += ", ".join(rule.keys)
         if found.left_out:
             said += f"; {found.left_out} with a key that occurs twice left out"
-        orders = range(first, graph._parts.state.version[1])
+        orders = range(first, len(graph.state.orders))
         ties.append(Tie(found.one, found.other, "messages", n, said, orders=orders))
     counts = (np.bincount(side.of, minlength=len(files)).tolist() for side in (sent, received))
     return Messages(ties, [*zip(*counts, strict=True)])

@@ -163,12 +163,12 @@ class _Writer:
     def _wall_time(self, first: MergedFile) -> tuple[int, int | None]:
         """A time of the output, and what REALTIME of its host read then."""
         assert first.span is not None
-        graph, home = self._joined.graph, self._joined.home(0)
+        clocks, home = self._joined.clocks, self._joined.home(0)
         wall = ClockId(_REALTIME, machine=self._joined.timeline.machine)
         at = np.array([first.span[0]])
         if home != self.target:
-            at = graph.convert(at, home, self.target, policy="tube")
-        there, known = known_of(graph.convert(at, self.target, wall, policy="tube", errors="mask"))
+            at = clocks.convert(at, home, self.target, policy="tube")
+        there, known = known_of(clocks.convert(at, self.target, wall, policy="tube", errors="mask"))
         return int(at[0]), int(there[0]) if known[0] else None
 
     def write_all(self, processes: int) -> Iterator[WrittenFile]:

@@ -68,9 +68,9 @@ class FilePlacing:
         """Free the tubes of clocks of single sequences: those of all files take much memory."""
         boots, infos = self._joined.boots, self._joined.files[self._number].trace.clocks.clocks()
         own = (info.clock for info in infos if info.clock.sequence)
-        parts = self._joined.graph._parts
-        with parts.lock:
-            parts.tubes.drop({boots.clock(self._number, clock) for clock in own})
+        graph = self._joined.graph
+        with graph.lock:
+            graph.tubes.drop({boots.clock(self._number, clock) for clock in own})
 
     @property
     def carried(self) -> int:
@@ -118,20 +118,20 @@ class JoinedBars(ErrorBars):
         return self._boots.clock(self._number, clock)
 
     def _expect(self, clocks: Iterable[ClockId]) -> None:
-        with self._graph._parts.lock:
+        with self._graph.lock:
             super()._expect(clocks)
 
     def _has_way(self, clock: ClockId) -> bool:
-        with self._graph._parts.lock:
+        with self._graph.lock:
             return super()._has_way(clock)
 
     def _convert(self, clock: ClockId, source_ns: Values, seen: npt.NDArray[np.uint32]) -> Reached:
         # Files are placed in several threads. The tubes of a clock are made when it first converts;
         # from then on they are only read, but for those of meshes, which orders make.
-        parts = self._graph._parts
-        if clock in self._ready and not len(parts.state.orders):
+        graph = self._graph
+        if clock in self._ready and not len(graph.state.orders):
             return super()._convert(clock, source_ns, seen)
-        with parts.lock:
+        with graph.lock:
             reached = super()._convert(clock, source_ns, seen)
         self._ready.add(clock)
         return reached

@@ -189,7 +189,7 @@ def report_of(joined: JoinedTraces, explain: tuple[str, str] | None = None) -> M
     Raises:
         UsageError: there are no such two files.
     """
-    contradictions, found = joined.graph.inconsistencies(), _of_orders(joined)
+    contradictions, found = joined.clocks.inconsistencies(), _of_orders(joined)
     wrong = [one for one in found if one.kind == "wrong_order"]
     steps, slept = tuple(clock_steps(joined, found)), tuple(suspends(joined))
     jumps = Jumps(joined, steps, slept)
@@ -226,9 +226,9 @@ def _trace_time(joined: JoinedTraces) -> str | None:
 
 def _of_orders(joined: JoinedTraces) -> list[PairDiscontinuity]:
     """What contradicts, of the clocks that orders tie; others need no tube for that."""
-    parts = joined.graph._parts
-    with parts.lock:
-        return list(parts.tubes.discontinuities(parts.state.orders.pairs()))
+    graph = joined.graph
+    with graph.lock:
+        return list(graph.tubes.discontinuities(graph.state.orders.pairs()))
 
 
 def _without_ties(joined: JoinedTraces) -> Iterator[str]:
@@ -306,7 +306,7 @@ def _bounds(
     except ConversionError as error:
         if error.reason != "ambiguous_source":
             raise
-        estimate = joined.graph.convert(times, home, joined.timeline, policy="tube", errors="mask")
+        estimate = joined.clocks.convert(times, home, joined.timeline, policy="tube", errors="mask")
         known = estimate.is_valid().to_numpy(zero_copy_only=False)
         if not known.any():
             raise
@@ -314,4 +314,4 @@ def _bounds(
 
 
 def _convert(joined: JoinedTraces, times: Values, home: ClockId) -> Bounds[Values, Values]:
-    return joined.graph.convert(times, home, joined.timeline, policy="tube", bounds=True)
+    return joined.clocks.convert(times, home, joined.timeline, policy="tube", bounds=True)

@@ -13,7 +13,8 @@ import numpy as np
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.formats.spans.calls import Order, orders_between
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.adding_orders import add_order
+from tracetime.graph.graph import Graph
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, of_file
 from tracetime.merging.ties import Tie
@@ -24,7 +25,7 @@ Place = tuple[int, int]
 """The numbers of a file and of a host in it."""
 
 
-def add_span_calls(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots) -> list[Tie]:
+def add_span_calls(graph: Graph, files: Sequence[MergedFile], boots: Boots) -> list[Tie]:
     """Add what spans of one file say of their parents in another, as orders.
 
     Raises:
@@ -59,14 +60,14 @@ def add_span_calls(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots)
     return ties
 
 
-def _add(graph: ClockGraph, boots: Boots, orders: list[Order], places: Sequence[Place]) -> range:
+def _add(graph: Graph, boots: Boots, orders: list[Order], places: Sequence[Place]) -> range:
     """Add orders of two files; return their numbers. Those of one clock say nothing."""
-    first = graph._parts.state.version[1]
+    first = len(graph.state.orders)
     for order in orders:
         before, after = (
             boots.clock(file, ClockId(_REALTIME, machine=host))
             for file, host in (places[order.before], places[order.after])
         )
         if before != after:
-            graph.add_order((order.sent, before), (order.received, after))
-    return range(first, graph._parts.state.version[1])
+            add_order(graph, (order.sent, before), (order.received, after))
+    return range(first, len(graph.state.orders))

@@ -27,11 +27,11 @@ def suspends(joined: JoinedTraces) -> Iterator[Suspend]:
     if len({clock.machine for clock in clocks}) < 2:
         return
     seen = set()
-    parts = joined.graph._parts
+    graph = joined.graph
     for file in joined.files:
         home = joined.home(file.number)
         if home in clocks and home.machine not in seen:
             seen.add(home.machine)
-            with parts.lock:
-                zones = parts.tubes.suspends(home)
+            with graph.lock:
+                zones = graph.tubes.suspends(home)
             yield from (Suspend(file.number, *zone) for zone in zones)

@@ -20,7 +20,9 @@ from tracetime.clocks.snapshot import Snapshot
 from tracetime.clocks.wall_bound import contradiction
 from tracetime.errors import ConversionError, UsageError
 from tracetime.formats.perfetto.extension import time_service
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.adding import add_snapshot
+from tracetime.graph.clock_graph import inner
+from tracetime.graph.graph import Graph
 from tracetime.merging.boots import Boots, boot_instants
 from tracetime.merging.constant_offsets import instants_between, span_on
 from tracetime.merging.files import MergedFile
@@ -57,7 +59,7 @@ class _Wall(NamedTuple):
 
 
 def add_wall_clocks(
-    graph: ClockGraph, files: Sequence[MergedFile], boots: Boots, assumed_ns: int | None
+    graph: Graph, files: Sequence[MergedFile], boots: Boots, assumed_ns: int | None
 ) -> tuple[list[Tie], dict[int, str]]:
     """Tie the REALTIMEs of files of different machines over UTC, each with its half-width.
 
@@ -88,15 +90,16 @@ def add_wall_clocks(
     graph.declare(ClockDomain(utc, UTC_NAME, max_drift_ppm=0, disciplined=False))
     ties = []
     for wall, clock in zip(walls, clocks, strict=True):
-        first = graph._parts.state.version[0]
-        graph.add_snapshot(
+        first = graph.state.version[0]
+        add_snapshot(
+            graph,
             Snapshot(
                 {utc: wall.utc, clock: wall.times},
                 reference=utc,
                 half_width_ns={clock: wall.halves},
-            )
+            ),
         )
-        snapshots = range(first, graph._parts.state.version[0])
+        snapshots = range(first, graph.state.version[0])
         start, begin = walls[0], clocks[0]
         if clock != begin:
             said = f"wall clocks: {_said(start)}; {_said(wall)}"
@@ -205,7 +208,7 @@ def _after_suspend_ns(file: MergedFile, snapshots: Values) -> Values:
         snapshots: their numbers, ascending.
     """
     clocks = (ClockId(number, machine=file.home.machine) for number in (_MONOTONIC, _BOOTTIME))
-    numbers, monotonic, boottime = file.trace.clocks._parts.shared(*clocks)
+    numbers, monotonic, boottime = inner(file.trace.clocks).shared(*clocks)
     if not len(numbers):
         return np.zeros(len(snapshots), dtype=np.int64)
     order = np.argsort(numbers, kind="stable")

@@ -109,12 +109,12 @@ def gather(trace: Trace, tolerance_ns: int) -> Facts:
 
     survey = Survey(trace, tolerance_ns, watch)
     graph = survey.graph
-    findings = [finding.with_names(graph.names) for finding in findings_of(survey)]
+    findings = [finding.with_names(graph.state.names) for finding in findings_of(survey)]
     info = survey.infos.get(survey.trace_clock)
     least = None
     if info is not None and info.first_ns is not None and info.last_ns is not None:
         least = info.first_ns, info.last_ns
-    snapshots, times_ns = graph._parts.contents.readings_of(survey.trace_clock)
+    snapshots, times_ns = graph.contents.readings_of(survey.trace_clock)
     places.add_snapshots(survey.snapshot_packets[snapshots], times_ns)
     histogram = timeline.histogram(trace.machines, MOST_BINS, least, MOST_ROWS)
     if len(histogram.edges):
@@ -122,7 +122,7 @@ def gather(trace: Trace, tolerance_ns: int) -> Facts:
     else:
         start, end = least or (0, 1)
     names = fold(survey.infos, graph.name)
-    compared = graph.compared()
+    compared = graph.contents.compared()
     measured = measure(survey, findings, names, compared)
     facts = Facts(
         trace,
@@ -161,7 +161,7 @@ def _choose_pictures(facts: Facts) -> None:
         chosen.append(pair)
     for pair in chosen:
         span = _span(facts, pair) if pair.reference == trace_clock else None
-        pair.curves = graph.curves(
+        pair.curves = facts.survey.trace.clocks.curves(
             pair.reference,
             pair.clock,
             span,

@@ -21,7 +21,7 @@ class FilePlaces:
     """Packets with a known trace time; another packet has that of the last one before it."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[Values, Values]] = []
+        self._columns: list[tuple[Values, Values]] = []
         self._points: tuple[Values, Values] | None = None
 
     def add(self, columns: Columns) -> None:
@@ -36,13 +36,13 @@ class FilePlaces:
         self._note(packets.astype(np.int64), times_ns)
 
     def _note(self, packets: Values, times_ns: Values) -> None:
-        self._parts.append((packets, times_ns))
+        self._columns.append((packets, times_ns))
         self._points = None
 
     def times_ns(self, packets: Values, otherwise_ns: int) -> Values:
         """Return the trace time (ns) of each packet; `otherwise_ns` where nothing is known."""
         if self._points is None:
-            columns = [np.concatenate(column) for column in zip(*self._parts, strict=True)]
+            columns = [np.concatenate(column) for column in zip(*self._columns, strict=True)]
             noted, times = columns or (np.zeros(0, np.int64), np.zeros(0, np.int64))
             # Of one packet the last that was added counts: its snapshot, not an event.
             order = np.argsort(noted, kind="stable")

@@ -80,7 +80,7 @@ def measure(
         names: of every clock, in the page.
         compared: (reference, clock) of all pairs.
     """
-    tubes = survey.graph._parts.tubes
+    tubes = survey.graph.tubes
     ranks = _Ranks(survey, findings)
     measured, without = [], []
     first = _first(compared, names, ranks)

@@ -74,7 +74,7 @@ class Timeline:
     def __init__(self) -> None:
         self._shift = _FIRST_SHIFT
         self._keys: dict[tuple[int, int], int] = {}
-        self._parts: list[tuple[Values, Values, Values]] = []
+        self._batches: list[tuple[Values, Values, Values]] = []
         self._stored = 0
         self._last: int | None = None
         self._early: dict[int, int] = {}
@@ -110,18 +110,18 @@ class Timeline:
 
     def _store(self, keys: Values, bins: Values, events: Values) -> None:
         merged = _merged(keys, bins, events)
-        self._parts.append(merged)
+        self._batches.append(merged)
         self._stored += len(merged[0])
         kept = max(_KEPT, _KEPT_PER_CLOCK * len(self._keys))
         while self._stored > kept:
-            every = _merged(*map(np.concatenate, zip(*self._parts, strict=True)))
+            every = _merged(*map(np.concatenate, zip(*self._batches, strict=True)))
             if len(every[0]) > kept // 2 and self._shift < 63:
                 self._shift += 1
                 every = _merged(every[0], every[1] >> 1, every[2])
-                self._parts, self._stored = [every], len(every[0])
+                self._batches, self._stored = [every], len(every[0])
                 if len(every[0]) > kept // 2:
                     continue
-            self._parts, self._stored = [every], len(every[0])
+            self._batches, self._stored = [every], len(every[0])
             break
 
     def histogram(
@@ -141,9 +141,9 @@ class Timeline:
             least: (first, last) instants that the bins cover, unless that is far longer.
             most_rows: the largest number of clocks; None for all.
         """
-        if not self._parts:
+        if not self._batches:
             return Histogram(np.zeros(0, dtype=np.int64), [], 0, 0)
-        keys, bins, events = _merged(*map(np.concatenate, zip(*self._parts, strict=True)))
+        keys, bins, events = _merged(*map(np.concatenate, zip(*self._batches, strict=True)))
         early = np.array(list(self._early.items()), dtype=np.int64).reshape(-1, 2)
         keys = np.concatenate([keys, early[:, 0]])
         events = np.concatenate([events, early[:, 1]])

@@ -13,6 +13,7 @@ from tracetime.analysis.trace_instants import trace_time_of
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import arrow_of, known_of
 from tracetime.errors import UsageError
+from tracetime.graph.clock_graph import inner
 from tracetime.graph.ticks import refuse_floor_of_ticks
 from tracetime.sql.streams import Faults
 
@@ -76,7 +77,7 @@ class Convert:
         policy, bars = self._view.policy, self._view.bars
         if self._which == "to_clock":
             if policy == "floor" and (path, src, dst) not in self._admitted:
-                refuse_floor_of_ticks(graph, src, dst)
+                refuse_floor_of_ticks(inner(graph), src, dst)
                 self._admitted.add((path, src, dst))
             return graph.convert(values, src, dst, policy=policy, bars=bars, errors="mask")
         bounds = graph.convert(

@@ -24,7 +24,7 @@ from tracetime.trace.events_table import BATCH_ROWS, FINDING_EVENTS
 
 if TYPE_CHECKING:
     from tracetime.doctor import Finding
-    from tracetime.graph.graph import ClockGraph
+    from tracetime.graph.clock_graph import ClockGraph
     from tracetime.graph.info import Readings
     from tracetime.trace.trace import Trace
 

@@ -10,7 +10,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.graph.arguments import PolicyName
 
 if TYPE_CHECKING:
-    from tracetime.graph.graph import ClockGraph
+    from tracetime.graph.clock_graph import ClockGraph
     from tracetime.graph.tube.bars import Bars
 
 

@@ -19,7 +19,7 @@ from tracetime.clocks.int_arrays import is_any_of
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import BARRED, ONE_SIDED, RESOLVED, ConversionError
 from tracetime.graph.conversion import with_reasons
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.graph import Graph
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
 
@@ -37,7 +37,7 @@ class CoarseTimes:
         graph, source, target, bars: of the conversion, by the tube.
     """
 
-    def __init__(self, graph: ClockGraph, source: ClockId, target: ClockId, bars: Bars) -> None:
+    def __init__(self, graph: Graph, source: ClockId, target: ClockId, bars: Bars) -> None:
         self._graph = graph
         self._source = source
         self._target = target
@@ -73,12 +73,11 @@ class CoarseTimes:
         return _opened(reached, earliest, latest, (first, last))
 
     def _at(self, readings: Values) -> Reached:
-        parts = self._graph._parts
-        return with_reasons(parts, readings, self._source, self._target, "tube", self._bars)
+        return with_reasons(self._graph, readings, self._source, self._target, "tube", self._bars)
 
     def _hops(self) -> list[tuple[ClockId, ClockId]]:
         try:
-            return list(pairwise(self._graph._parts.tubes.path(self._source, self._target)))
+            return list(pairwise(self._graph.tubes.path(self._source, self._target)))
         except ConversionError:
             return []
 
@@ -86,19 +85,19 @@ class CoarseTimes:
         """How far the target moves, at most, while the source moves by 1."""
         if any(self._graph.domain(end).ns_per_tick != 1 for end in (self._source, self._target)):
             return float(_MOST_TICKS)
-        tubes = self._graph._parts.tubes
+        tubes = self._graph.tubes
         return math.prod(1.0 + tubes.limits(*hop).drift for hop in self._hops())
 
     def _converted_jumps(self) -> _Jumps:
         """Where a clock on the way was set, by readings of the source."""
-        parts, found = self._graph._parts, [np.empty(0, dtype=np.int64)]
+        graph, found = self._graph, [np.empty(0, dtype=np.int64)]
         for one, other in self._hops():
-            pair = parts.tubes.pair(one, other)
+            pair = graph.tubes.pair(one, other)
             jumps = pair.tube.discontinuities
             jumps = jumps.take(jumps.kind_is(*_JUMPS))
             ends = np.append(jumps.a_from, jumps.a_to)
             if len(ends):
-                there = with_reasons(parts, ends, pair.a, self._source, "tube", self._bars)
+                there = with_reasons(graph, ends, pair.a, self._source, "tube", self._bars)
                 found += [there.estimate, there.earliest, there.latest]
         at = np.sort(np.concatenate(found))
         reached = self._at(at)

@@ -23,8 +23,9 @@ from tracetime.errors import (
     UsageError,
 )
 from tracetime.graph.arguments import PolicyName
+from tracetime.graph.clock_lookup import clock_named
 from tracetime.graph.conversion import with_reasons
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.graph import Graph
 from tracetime.graph.ticks import refuse_floor_of_ticks
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
@@ -80,7 +81,7 @@ class ColumnConversion:
 
     def __init__(
         self,
-        graph: ClockGraph,
+        graph: Graph,
         target: ClockId,
         policy: PolicyName,
         bars: Bars,
@@ -119,18 +120,18 @@ class ColumnConversion:
 
     def _reached(self, given: TimeColumn, clock: ClockId, added: AddedColumns) -> Reached:
         """Convert readings of one clock."""
-        parts = self._graph._parts
-        if given.is_ns and parts.counts_ticks(clock):
+        graph = self._graph
+        if given.is_ns and graph.counts_ticks(clock):
             raise UsageError(
-                f"column {printable(added.column)!r} holds times, and {self._graph.name(clock)} "
+                f"column {printable(added.column)!r} holds times, and {graph.name(clock)} "
                 "counts ticks: give the ticks, as whole numbers"
             )
-        if parts.counts_ticks(clock):
+        if graph.counts_ticks(clock):
             given = given._replace(standing_on=None)
-        reached = with_reasons(parts, given.values, clock, self._target, self._policy, self._bars)
+        reached = with_reasons(graph, given.values, clock, self._target, self._policy, self._bars)
         if added.bounds and not given.is_exact:
             if clock not in self._coarse:
-                self._coarse[clock] = CoarseTimes(self._graph, clock, self._target, self._bars)
+                self._coarse[clock] = CoarseTimes(graph, clock, self._target, self._bars)
             reached = self._coarse[clock].widened(reached, *_sides(given))
         if given.beyond is not None:
             known = is_any_of(reached.status, BARRED)
@@ -166,7 +167,7 @@ class ColumnConversion:
             if len(self._named) == _MOST_CLOCKS:
                 raise UsageError(f"{where}: more than {_MOST_CLOCKS} clocks")
             try:
-                found = self._graph.clock(name)
+                found = clock_named(self._graph, name)
             except UsageError:
                 self._named[name] = None
                 return None

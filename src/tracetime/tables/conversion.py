@@ -24,7 +24,7 @@ from tracetime.columns.pandas_metadata import exact_in_pandas
 from tracetime.columns.time_columns import WrittenUnits, learn_units
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import PolicyName, check_policy
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.graph.ticks import refuse_floor_of_ticks
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.tables.column_conversion import AddedColumns, ColumnConversion, name_of
@@ -126,7 +126,7 @@ def convert_in_units(  # noqa: PLR0913  those of convert_table
     if policy == "floor":
         for one in added:
             if isinstance(one.clock, ClockId):
-                refuse_floor_of_ticks(graph, one.clock, target)
+                refuse_floor_of_ticks(inner(graph), one.clock, target)
     fields = [field for one in added for field in one.fields]
     schema = exact_in_pandas(pa.schema([*own, *fields], metadata=own.metadata))
     given: Iterable[pa.RecordBatch] = batches
@@ -134,7 +134,7 @@ def convert_in_units(  # noqa: PLR0913  those of convert_table
         given = list(batches)
     if units is None:
         units = _units_of(given if bounds else None, columns, float_unit)
-    conversion = ColumnConversion(graph, target, policy, bars, float_unit, units)
+    conversion = ColumnConversion(inner(graph), target, policy, bars, float_unit, units)
 
     def converted() -> Iterator[pa.RecordBatch]:
         row = 0

@@ -15,7 +15,7 @@ from tracetime.columns.arrow_tables import SupportsArrowStream, batches_of
 from tracetime.columns.time_columns import WrittenUnits, learn_units
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import PolicyName
-from tracetime.graph.graph import ClockGraph, from_bytes, to_bytes
+from tracetime.graph.clock_graph import ClockGraph, from_bytes, to_bytes
 from tracetime.graph.tube.bars import Bars
 from tracetime.tables.conversion import convert_in_units
 

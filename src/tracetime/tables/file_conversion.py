@@ -20,7 +20,7 @@ from tracetime.columns.arrow_tables import check_column
 from tracetime.columns.time_columns import WrittenUnits
 from tracetime.errors import ONE_SIDED, REASONS, RESOLVED, UNKNOWN_SOURCE_CLOCK, TraceError
 from tracetime.graph.arguments import PolicyName
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.graph.tube.bars import Bars
 from tracetime.tables.column_conversion import name_of
 from tracetime.tables.conversion import CLOCK_COLUMN, convert_in_units, target_of
@@ -241,7 +241,7 @@ def _why_implausible(graph: ClockGraph, clock: ClockId, times: _TimeRange) -> st
     info = next((info for info in graph.clocks() if info.clock == clock), None)
     if times.least is None or times.most is None or info is None:
         return None
-    if info.first_ns is None or info.last_ns is None or graph._parts.counts_ticks(clock):
+    if info.first_ns is None or info.last_ns is None or inner(graph).counts_ticks(clock):
         return None
     first, last = min(info.first_ns, info.last_ns), max(info.first_ns, info.last_ns)
     away = max(first - times.most, times.least - last)

@@ -29,7 +29,7 @@ from tracetime.errors import (
     UNKNOWN_TARGET_CLOCK,
     ConversionError,
 )
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.graph import Graph
 from tracetime.graph.rate import saturated_ns
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
@@ -78,7 +78,7 @@ class ErrorBars:
 
     def __init__(
         self,
-        graph: ClockGraph,
+        graph: Graph,
         trace_clock: ClockId,
         machines: list[int],
         bars: Bars,
@@ -125,7 +125,7 @@ class ErrorBars:
 
     def _place(self, columns: Columns, observer: PlacementObserver | None) -> Columns:
         floor, before = columns["trace_time"], columns["status"]
-        if self._graph._parts.state.baked:
+        if self._graph.state.baked:
             # The bars are its source's, which has the clocks.
             nothing = np.zeros_like(floor)
             return {**columns, "earliest": nothing + 1, "latest": nothing}
@@ -199,12 +199,12 @@ class ErrorBars:
 
     def _expect(self, clocks: Iterable[ClockId]) -> None:
         """Count clocks that will be converted; raise TraceError where they are too many."""
-        self._graph._parts.tubes.expect(clocks, self._trace_clock)
+        self._graph.tubes.expect(clocks, self._trace_clock)
 
     def _has_way(self, clock: ClockId) -> bool:
         if clock == self._trace_clock:
             return True
-        tubes = self._graph._parts.tubes
+        tubes = self._graph.tubes
         if not tubes.are_linked(clock, self._trace_clock):
             return False
         try:
@@ -220,7 +220,7 @@ class ErrorBars:
             return Reached(source_ns, source_ns, source_ns, known)
         try:
             # Not `graph.convert`: these are ns already, and which value fails why matters.
-            tubes = self._graph._parts.tubes
+            tubes = self._graph.tubes
             reached = tubes.convert(
                 source_ns,
                 clock,

@@ -9,7 +9,7 @@ import numpy as np
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS, OVERFLOW, RESOLVED
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.graph import Graph
 from tracetime.graph.rate import saturated_ns
 from tracetime.trace.event_clocks import by_clock, machine_indexes
 from tracetime.trace.events_table import Columns
@@ -26,7 +26,7 @@ _DEFAULTS: Final = {
 
 
 def placed_by_floor(
-    columns: Columns, graph: ClockGraph, trace_clock: ClockId, machines: list[int]
+    columns: Columns, graph: Graph, trace_clock: ClockId, machines: list[int]
 ) -> Columns:
     """Return rows with all that a format's columns need, on trace time with every snapshot.
 
@@ -44,8 +44,8 @@ def placed_by_floor(
     rows["source_ns"] = columns["timestamp"].copy()
     rows["trace_time"] = columns["timestamp"].copy()
     rows["status"] = np.full(n, AS_IS, dtype=np.uint8)
-    rows["snapshots"] = np.full(n, len(graph._parts.contents.packets()), dtype=np.uint32)
-    floor = graph._parts.floor
+    rows["snapshots"] = np.full(n, len(graph.contents.packets()), dtype=np.uint32)
+    floor = graph.floor
     units = {info.clock: info.unit_ns for info in graph.clocks()}
     for clock, group in by_clock(
         rows, np.flatnonzero(columns["clock"] != 0), machine_indexes(machines)

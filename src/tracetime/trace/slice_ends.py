@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import arrow_of, texts_of
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.graph import Graph
 from tracetime.graph.tube.bars import Bars
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.events_table import Columns
@@ -51,7 +51,7 @@ class SliceEnds:
         table: gives some slices, by row, as a table of `SLICES_SCHEMA` without arguments.
     """
 
-    graph: ClockGraph
+    graph: Graph
     machines: list[int]
     begins: Columns
     ends: Columns

@@ -19,7 +19,7 @@ import pyarrow as pa
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError, TracetimeError, UsageError
 from tracetime.graph.arguments import PolicyName, check_policy
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.upper_floors import upper
 from tracetime.text import html_text, printable
@@ -314,7 +314,8 @@ class Trace(TraceFacts, TraceAbilities, ABC):
         """Return what puts rows where the tube does; see `ErrorBars`."""
         if self.placing is not None:
             return self.placing.error_bars(bars, faults)
-        return ErrorBars(self.clocks, self.trace_clock, self.machines, bars, faults, observer)
+        graph, home = inner(self.clocks), self.trace_clock
+        return ErrorBars(graph, home, self.machines, bars, faults, observer)
 
     def read_all(
         self, policy: PolicyName = "floor", *, bars: Bars = "estimated", names: bool = False
@@ -449,7 +450,7 @@ class Trace(TraceFacts, TraceAbilities, ABC):
         Of these, those of all sequences go first, and then those of one. What they leave out stays
         as the trace declares it.
         """
-        graph._parts.most_tubes = self.options.max_tubes
+        inner(graph).most_tubes = self.options.max_tubes
         clocks = [info.clock for info in graph.clocks()]
         for domain in sorted(self.domains, key=lambda domain: domain.id.sequence):
             if domain.id.is_sequence_scoped and not domain.id.sequence:
@@ -467,7 +468,7 @@ class Trace(TraceFacts, TraceAbilities, ABC):
     @property
     def snapshot_packets(self) -> npt.NDArray[np.uint64]:
         """The packet that each snapshot of `clocks` came in, by its number."""
-        return self.clocks._parts.contents.packets()
+        return inner(self.clocks).contents.packets()
 
 
 def check_trace(trace: object) -> None:

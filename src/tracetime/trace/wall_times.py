@@ -10,7 +10,7 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
-    from tracetime.graph.graph import ClockGraph
+    from tracetime.graph.clock_graph import ClockGraph
     from tracetime.graph.tube.bars import Bars
 
 REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])

@@ -26,6 +26,7 @@ from tracetime.columns.arrays import known_of
 from tracetime.columns.pandas_metadata import exact_in_pandas
 from tracetime.errors import TraceError
 from tracetime.graph.arguments import PolicyName
+from tracetime.graph.clock_graph import inner
 from tracetime.graph.ticks import refuse_floor_of_ticks
 from tracetime.tables.output import TableOutput, table_metadata
 from tracetime.tables.writers import table_writer
@@ -84,7 +85,7 @@ def convert(  # noqa: PLR0913  the options of the command
         to_clock = trace.clocks.clock(to, known=True)
         trace.clocks.path(trace.trace_clock, to_clock, policy=policy)
         if policy == "floor":
-            refuse_floor_of_ticks(trace.clocks, trace.trace_clock, to_clock)
+            refuse_floor_of_ticks(inner(trace.clocks), trace.trace_clock, to_clock)
         schema = exact_in_pandas(schema.append(pa.field("to_time", pa.int64())))
     if names:
         schema = with_names(schema)

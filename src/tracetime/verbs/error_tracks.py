@@ -23,6 +23,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError, UsageError
 from tracetime.formats.perfetto.write.added_tracks import AddedTracks
 from tracetime.formats.trace_file import CHUNK
+from tracetime.graph.clock_graph import inner
 from tracetime.text import count, printable
 from tracetime.trace.abilities import PacketFile
 from tracetime.trace.error_bars import ErrorBars
@@ -114,7 +115,7 @@ def with_error_tracks(
 
 def _measure(trace: Trace, progress: Callable[[int], None] | None) -> tuple[PlacementErrors, int]:
     """The errors of all events, and the last packet sequence that none of them is on."""
-    graph, home = trace.clocks, trace.trace_clock
+    graph, home = inner(trace.clocks), trace.trace_clock
     numbers = ClockNumbers((info.clock for info in graph.clocks()), trace.machines)
     machine = trace.machines[home.machine]
     errors = PlacementErrors(numbers, numbers.of(home.clock, home.sequence, machine))

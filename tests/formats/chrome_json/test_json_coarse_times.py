@@ -8,6 +8,7 @@ from json_slicing import Raw, document, event, slices
 from reading import opened
 
 from tracetime import ClockId
+from tracetime.graph.clock_graph import inner
 from tracetime.trace.error_bars import ErrorBars
 
 HEADER = "# tracer: nop\n#\n"
@@ -169,7 +170,7 @@ def test_what_a_base_ties_is_as_wide_on_other_clocks(ts, late):
     text = document(event("i", Raw(ts)), event("i", 5_000_000), baseTimeNanoseconds=base)
     with opened(text.encode()) as trace:
         columns = next(trace.columns().batches)
-        placed = ErrorBars(trace.clocks, REALTIME, [0], "estimated", {}).place(columns)
+        placed = ErrorBars(inner(trace.clocks), REALTIME, [0], "estimated", {}).place(columns)
     there = base + columns["timestamp"]
     assert placed["trace_time"].tolist() == there.tolist()
     early = (late + 1) // 2

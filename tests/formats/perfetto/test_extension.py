@@ -154,15 +154,15 @@ def test_our_reader_takes_widths_centres_and_domains_from_the_trace(tmp_path: Pa
     with opened(data) as trace:
         graph = trace.clocks
         counts = np.arange(131)
-        boot = graph._parts.state.measured.reads(ClockId(BOOTTIME), counts)
+        boot = graph._graph.state.measured.reads(ClockId(BOOTTIME), counts)
         # Fine clocks are taken back to when the reference was read: by a few ns, which adds 1.
         assert boot.half.tolist() == [40 + n + (n != 20) for n in range(130)] + [-1]
         assert boot.centre.tolist() == [0] * 131
-        coarse = graph._parts.state.measured.reads(ClockId(4), counts)
+        coarse = graph._graph.state.measured.reads(ClockId(4), counts)
         assert coarse.centre.tolist() == [30 - n for n in range(130)] + [0]
-        raw = graph._parts.state.measured.reads(ClockId(MONOTONIC_RAW), counts)
+        raw = graph._graph.state.measured.reads(ClockId(MONOTONIC_RAW), counts)
         assert raw.half.tolist() == [0] * 130 + [-1]
-        device = graph._parts.state.measured.reads(gpu.id, counts)
+        device = graph._graph.state.measured.reads(gpu.id, counts)
         assert device.half.tolist() == [900 - n + (n > 0) for n in range(130)] + [-1]
         assert trace.recorded_domains[gpu.id] == gpu
         assert graph.domain(gpu.id).oscillator == "gpu"
@@ -193,7 +193,7 @@ def test_by_how_much_the_kernel_steered_its_clocks(scaled):
         with_extension(snapshot({BOOTTIME: 2, MONOTONIC: 2}), too_much),
     )
     with opened(data) as read:
-        frequency = read.clocks._parts.state.measured.frequency(ClockId(MONOTONIC), np.arange(2))
+        frequency = read.clocks._graph.state.measured.frequency(ClockId(MONOTONIC), np.arange(2))
         assert frequency.tolist() == [scaled, NOT_RECORDED]
         assert read.is_unsynchronised
 
@@ -278,7 +278,7 @@ def halves_with(*contents: bytes) -> list[int]:
     with opened(trace(*packets)) as read, opened(trace(*PLAIN)) as plain:
         assert rows_of(read.read_all()) == rows_of(plain.read_all())
         read.clocks.convert(1_000, MONOTONIC, BOOTTIME, policy="tube")
-        return read.clocks._parts.state.measured.reads(
+        return read.clocks._graph.state.measured.reads(
             ClockId(MONOTONIC), np.arange(2)
         ).half.tolist()
 
@@ -389,7 +389,7 @@ def test_a_snapshot_that_is_not_taken_whole_measures_nothing():
     with opened(trace(*PLAIN, twice)) as read:
         assert read.n_warnings == 1
         assert (
-            read.clocks._parts.state.measured.reads(ClockId(BOOTTIME), np.arange(3)).half.tolist()
+            read.clocks._graph.state.measured.reads(ClockId(BOOTTIME), np.arange(3)).half.tolist()
             == [-1] * 3
         )
 

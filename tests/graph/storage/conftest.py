@@ -14,7 +14,7 @@ from tracetime import (
     ClockGraph,
     Snapshot,
 )
-from tracetime.graph.graph import to_bytes
+from tracetime.graph.clock_graph import to_bytes
 
 S = 10**9
 

@@ -15,7 +15,7 @@ from places import ROOT
 from tracetime import (
     TraceError,
 )
-from tracetime.graph.graph import from_bytes, to_bytes
+from tracetime.graph.clock_graph import from_bytes, to_bytes
 from tracetime.graph.storage.save import FACTS, FORMAT
 
 DEMO = ROOT / "demo" / "demo.pftrace"

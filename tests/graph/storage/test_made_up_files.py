@@ -14,7 +14,7 @@ from tracetime import (
     TraceError,
 )
 from tracetime._kernels.saved_graph import engine_of, state_of
-from tracetime.graph.graph import from_bytes
+from tracetime.graph.clock_graph import from_bytes
 
 LOW, HIGH = -(2**63), 2**63 - 1
 
@@ -168,7 +168,7 @@ def test_metadata_that_is_no_json(tmp_path, example, facts):
 
 def test_the_kernel_takes_no_arrays_that_do_not_fit(example):
     """Whoever calls it, and whatever the file was checked for before."""
-    state = state_of(from_bytes(example)._parts.state.engine)
+    state = state_of(from_bytes(example)._graph.state.engine)
     for changed in (
         state._replace(clocks=state.clocks[:, :3].copy()),
         state._replace(columns=state.columns[:, :2].copy()),

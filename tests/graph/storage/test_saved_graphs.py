@@ -24,7 +24,7 @@ from tracetime import (
     UsageError,
 )
 from tracetime._kernels.graph import series_hash
-from tracetime.graph.graph import from_bytes
+from tracetime.graph.clock_graph import from_bytes
 
 S = 10**9
 LOW, HIGH = -(2**63), 2**63 - 1
@@ -46,7 +46,7 @@ def test_half_widths_centres_and_frequencies_come_back(measured):
     assert boottime.half_width_ns.tolist() == [40 + n for n in range(40)]
     assert tsc.centre_ns.tolist() == [-3 * n for n in range(40)]
     assert raw.half_width_ns.tolist() == [0] * 40
-    assert graph._parts.state.measured.frequency(ClockId(6), np.array([0, 1, 15, 41])).tolist() == [
+    assert graph._graph.state.measured.frequency(ClockId(6), np.array([0, 1, 15, 41])).tolist() == [
         LOW,
         0,
         65_536,

@@ -29,7 +29,7 @@ from tracetime import (
 from tracetime._kernels import graph as kernel
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.formats.perfetto.write.writer import TraceWriter
-from tracetime.graph.graph import from_bytes, to_bytes
+from tracetime.graph.clock_graph import from_bytes, to_bytes
 
 DEMO = ROOT / "demo" / "demo.pftrace"
 S = 10**9
@@ -43,7 +43,7 @@ def test_the_demo_trace(tmp_path):
     graph.save(tmp_path / "graph.npz")
     loaded = ClockGraph.load(tmp_path / "graph.npz")
     assert_same(graph, loaded)
-    assert kernel.snapshot_packets(loaded._parts.state.engine).tolist() == packets.tolist()
+    assert kernel.snapshot_packets(loaded._graph.state.engine).tolist() == packets.tolist()
     assert len(set(packets.tolist())) > 20
     assert loaded.discontinuities()
 
@@ -66,11 +66,11 @@ def test_what_a_recorded_trace_says_of_its_clocks(tmp_path):
     writer.close()
     with open_trace(path) as one:
         graph = one.clocks
-    assert graph._parts.state.measured.knows(ClockId(6))
+    assert graph._graph.state.measured.knows(ClockId(6))
     loaded = saved(graph)
     assert_same(graph, loaded)
     assert loaded.names[ClockId.parse("dev.gpu")] == "dev.gpu"
-    assert loaded._parts.state.measured.frequency(ClockId(6), np.array([0, 1, 2, 3]))[
+    assert loaded._graph.state.measured.frequency(ClockId(6), np.array([0, 1, 2, 3]))[
         1::2
     ].tolist() == [
         1000,
@@ -97,7 +97,7 @@ def test_snapshots_that_were_not_taken_whole():
     loaded = saved(graph)
     assert_same(graph, loaded, 9)
     # Neither 201 nor the second unit of 200 has a reading, and both snapshots count.
-    assert len(kernel.snapshot_packets(loaded._parts.state.engine)) == 10
+    assert len(kernel.snapshot_packets(loaded._graph.state.engine)) == 10
     assert {info.clock for info in loaded.clocks() if not info.snapshots} == {ClockId(201)}
     assert [info.clock for info in loaded.clocks() if not info.monotonic] == [ClockId(3)]
     for one in (graph, loaded):
@@ -111,7 +111,7 @@ def test_a_compressed_trace_numbers_its_one_file():
     data = trace(snapshot({64: (5, 1000, True), BOOTTIME: 5000}, seq=7), event(2, 64, seq=7))
     graph = of_trace(gzip.compress(data))
     loaded = saved(graph)
-    assert (graph._parts.state.file, loaded._parts.state.file) == (1, 1)
+    assert (graph._graph.state.file, loaded._graph.state.file) == (1, 1)
     assert_same(graph, loaded)
     for one in (graph, loaded):
         one.add_snapshot({"64@seq7": Reading(6, 1000, True), "BOOTTIME": 6000})

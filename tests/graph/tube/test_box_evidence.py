@@ -24,8 +24,8 @@ def test_bounds_hold_the_ticks_and_the_drift_of_both_clocks() -> None:
         graph.add_snapshot({BOOT: 1, MONO: 1})
         graph.add_snapshot({FAR_BOOT: 1, FAR_MONO: 1})
         boxes = Boxes(*(np.array([c]) for c in (1, S, S + one_wide, 5 * S, 5 * S + other_wide)))
-        graph._parts.state.between = Between([(BOOT, FAR_BOOT)], boxes, np.array([1]))
-        pair = graph._parts.tubes.pair(BOOT, FAR_BOOT)
+        graph._graph.state.between = Between([(BOOT, FAR_BOOT)], boxes, np.array([1]))
+        pair = graph._graph.tubes.pair(BOOT, FAR_BOOT)
         assert not pair.assumed
         assert pair.snapshots.tolist() == [1]
         return pair.half_width_ns
@@ -44,8 +44,8 @@ def test_bounds_widen_no_snapshot_that_was_read() -> None:
     reads = {BOOT: [S, 9 * S], FAR_BOOT: [5 * S, 13 * S]}
     graph.add_snapshot(Snapshot(reads, reference=BOOT, half_width_ns={FAR_BOOT: [0, 50]}))
     boxes = Boxes(*(np.array([c]) for c in (3, 4 * S, 4 * S, 8 * S, 8 * S)))
-    graph._parts.state.between = Between([(BOOT, FAR_BOOT)], boxes, np.array([1]))
-    evidence = graph._parts.tubes.pair(BOOT, FAR_BOOT).tube.evidence
+    graph._graph.state.between = Between([(BOOT, FAR_BOOT)], boxes, np.array([1]))
+    evidence = graph._graph.tubes.pair(BOOT, FAR_BOOT).tube.evidence
     assert evidence.a.tolist() == [S, 4 * S, 9 * S]
     assert evidence.half.tolist() == [0, 6, 50]
     assert evidence.r.tolist() == [4 * S] * 3
@@ -60,10 +60,10 @@ def test_bounds_count_for_clocks_that_count_ns_and_do_not_wrap() -> None:
         graph = ClockGraph(domains=domains)
         graph.add_snapshot({BOOT: 1, here: Reading(1, unit_ns)})
         graph.add_snapshot({FAR_BOOT: 1, there: Reading(1, unit_ns)})
-        graph._parts.state.between = Between(
+        graph._graph.state.between = Between(
             [(BOOT, there), (here, FAR_BOOT)], boxes, np.array([1, 1])
         )
-        pairs = graph._parts.tubes._pairs
+        pairs = graph._graph.tubes._pairs
         found = [(BOOT, there), (there, BOOT), (here, FAR_BOOT), (FAR_BOOT, here), (here, there)]
         return [pairs._boxes(*ends) is not None for ends in found]
 

@@ -140,7 +140,7 @@ def test_snapshots_alone_say_nothing_of_it():
     graph = ClockGraph()
     graph.add_snapshot({"BOOTTIME": [0, S], B: [0, S]})
     assert graph.explain(S, "BOOTTIME", B, policy="tube").steps[0].rates is None
-    assert feasible_rates(graph._parts.tubes.pair(*graph.edges()[0][:2]), 0) is None
+    assert feasible_rates(graph._graph.tubes.pair(*graph.edges()[0][:2]), 0) is None
 
 
 def test_where_every_order_is_left_out_no_rate_is_told():

@@ -92,7 +92,7 @@ def test_counters_in_kinds_of_snapshots(group: int) -> None:
     results = []
     for seed in range(10 * group, 10 * group + 10):
         graph = made(seed)
-        here: list[Any] = [or_fault(counted, graph._parts.tubes)]
+        here: list[Any] = [or_fault(counted, graph._graph.tubes)]
         for other in OTHERS[:3]:
             bar = graph.convert(
                 np.array([5, 300_000]),

@@ -13,7 +13,7 @@ from reading import opened
 from relay import MS, US, Relay, S, ours, running, sleeping, theirs
 
 from tracetime import ClockDomain, ClockGraph, ClockId, ConversionError
-from tracetime.graph.graph import from_bytes, to_bytes
+from tracetime.graph.clock_graph import from_bytes, to_bytes
 from tracetime.graph.tube.messages import Between, Boxes, equated
 
 WALL = 1_700_000_000 * S

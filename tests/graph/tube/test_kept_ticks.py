@@ -53,7 +53,7 @@ def made(seed: int) -> ClockGraph:
         ]
         read = np.sort(np.array([t // tick * tick for t in at]))
         repeated = [0, m // 2, m][seed // 12 % 3]
-        graph._parts.state.events = {
+        graph._graph.state.events = {
             clock: EventReadings(read // unit * unit, m - repeated, repeated)
         }
     return graph
@@ -64,7 +64,7 @@ def test_observed_ticks(group: int) -> None:
     results = []
     for seed in range(10 * group, 10 * group + 10):
         graph = made(seed)
-        policy = graph._parts.tubes
+        policy = graph._graph.tubes
         here = []
         for info in graph.clocks():
             tick = policy.observed_tick(info.clock)
@@ -102,6 +102,6 @@ def test_some_of_many_neighbours_are_compared() -> None:
             )
         for k in range(3):
             graph.add_snapshot({ClockId(300 + k): boottime, app: boottime // 10**6 * 10**6})
-        tick = graph._parts.tubes.observed_tick(app)
+        tick = graph._graph.tubes.observed_tick(app)
         results.append(None if tick is None else list(tick))
     check_kept("shown", "beside", results)

@@ -47,7 +47,7 @@ class Mesh:
                     half_width_ns={self.ids[j]: half + 4},
                 )
             )
-        self.tubes = self.graph._parts.tubes
+        self.tubes = self.graph._graph.tubes
         self.usual = self.tubes._meshes
         ordered = [(self.ids[i], self.ids[j]) for i, j in self.links]
         self.closed = Meshes(self.tubes._pairs, self.tubes._neighbours, ordered)

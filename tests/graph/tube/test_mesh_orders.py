@@ -17,7 +17,7 @@ INT64 = np.iinfo(np.int64)
 
 
 def converted(mesh, i, j, at, bars="estimated", alone=False):
-    tubes = mesh.graph._parts.tubes
+    tubes = mesh.graph._graph.tubes
     kept = tubes._meshes
     if alone:
         tubes._meshes = Meshes(tubes._pairs, tubes._neighbours, [])
@@ -107,7 +107,7 @@ def test_least_squares_takes_off_noise():
 
 def test_a_slow_way_keeps_loops_open():
     meshes = [MessageMesh(3, 4, asymmetry_ns=asymmetry) for asymmetry in (0.0, 4_000.0)]
-    found = [loop_disagreements(m.graph._parts.tubes.meshes()[0]) for m in meshes]
+    found = [loop_disagreements(m.graph._graph.tubes.meshes()[0]) for m in meshes]
     assert found[0] == []
     assert found[1]
     more, number = meshes[1].more_ns, meshes[1].ids.index
@@ -133,7 +133,7 @@ def test_of_many_clocks_the_ways_over_one_more_are_compared():
     n = 22
     links = [(0, k) for k in range(1, n)] + [(1, k) for k in range(2, n)]
     mesh, at = MessageMesh(5, n, rate=2, links=links), inside()
-    assert mesh.graph._parts.tubes.meshes() == []
+    assert mesh.graph._graph.tubes.meshes() == []
     narrower = 0
     for i, j in ((0, 1), (4, 9), (9, 0)):
         alone, closed = (converted(mesh, i, j, at, "guaranteed", alone) for alone in (True, False))
@@ -152,7 +152,7 @@ def test_of_many_clocks_the_ways_over_one_more_are_compared():
 
 def test_the_instants_leave_no_long_gap_however_many_pairs_there_are():
     mesh = MessageMesh(1, 12, rate=30)
-    (found,) = mesh.graph._parts.tubes.meshes()
+    (found,) = mesh.graph._graph.tubes.meshes()
     at = found.edges.at
     assert np.diff(at).max() < (at[-1] - at[0]) / 50
 
@@ -167,7 +167,7 @@ def test_estimated_bars_that_miss_each_other_leave_the_path_its_say():
     at = inside()
     for bars in ("estimated", "guaranteed"):
         alone, closed = (converted(mesh, 0, 2, at, bars, alone) for alone in (True, False))
-        (found,) = mesh.graph._parts.tubes.meshes()
+        (found,) = mesh.graph._graph.tubes.meshes()
         assert found.closed(bars) is None
         assert np.array_equal(alone.earliest, closed.earliest)
         assert np.array_equal(alone.latest, closed.latest)
@@ -179,14 +179,14 @@ def test_messages_of_one_direction_are_left_out_where_a_clock_steps():
     sent = np.linspace(S, 59 * S, 600)
     a, c, d = mesh.ids[0], mesh.ids[2], mesh.ids[3]
     mesh.graph.add_order((mesh.true(2, sent), c), (mesh.true(3, sent + 20_000), d))
-    (found,) = mesh.graph._parts.tubes.meshes()
+    (found,) = mesh.graph._graph.tubes.meshes()
     assert {c, d} in [{found.clocks[e.one], found.clocks[e.other]} for e in found.edges.edges]
     # D steps by 5 ms after 61 s, as A sees and C does not.
     late = np.linspace(61 * S, 70 * S, 50)
     mesh.graph.add_order((mesh.true(0, late), a), (mesh.true(3, late + 20_000) + 5_000_000, d))
     back = mesh.true(0, late + 30_000)
     mesh.graph.add_order((mesh.true(3, late + 10_000) + 5_000_000, d), (back, a))
-    (found,) = mesh.graph._parts.tubes.meshes()
+    (found,) = mesh.graph._graph.tubes.meshes()
     assert {c, d} not in [{found.clocks[e.one], found.clocks[e.other]} for e in found.edges.edges]
 
 
@@ -197,5 +197,5 @@ def test_a_pair_of_many_messages_weighs_more_than_one_of_few():
     true = mesh.true(2, at)
     fitted = converted(mesh, 0, 2, at).estimate
     assert rms(fitted - true) < 30
-    direct = mesh.graph._parts.tubes.pair(mesh.ids[0], mesh.ids[2]).tube
+    direct = mesh.graph._graph.tubes.pair(mesh.ids[0], mesh.ids[2]).tube
     assert rms(direct.convert(mesh.true(0, at)).estimate - true) > 2 * rms(fitted - true)

@@ -72,7 +72,7 @@ class World:
 
     @property
     def wander_ppm(self):
-        pair = self.graph._parts.tubes.pair(*map(ClockId.parse, self.names))
+        pair = self.graph._graph.tubes.pair(*map(ClockId.parse, self.names))
         return (pair.tube.wander * 1e6).round(4).tolist()
 
 
@@ -195,7 +195,7 @@ def wander_of(*about, clock=REALTIME, machine=0, options=()):
     said = [packet(**one) for one in about]
     with opened(trace(snapshot({BOOTTIME: 5}), *said, *packets), domains=options) as read:
         index = 1 if machine else 0
-        pair = read.clocks._parts.tubes.pair(
+        pair = read.clocks._graph.tubes.pair(
             ClockId(BOOTTIME, machine=index), ClockId(clock, machine=index)
         )
         return (pair.tube.wander * 1e6).round(4).max()

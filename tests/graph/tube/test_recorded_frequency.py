@@ -360,5 +360,5 @@ def test_the_frequency_in_a_recording_is_read_back(tmp_path):
     with record(path, interval=None, sampler=Steered(usual_clocks())) as rec:
         rec.snapshot()
     with open_trace(path) as trace:
-        frequency = trace.clocks._parts.state.measured.frequency(ClockId(3), np.arange(3))
+        frequency = trace.clocks._graph.state.measured.frequency(ClockId(3), np.arange(3))
     assert frequency.tolist() == [1_234_567, -2_000_000, 0]

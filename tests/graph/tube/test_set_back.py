@@ -76,12 +76,12 @@ def machines(boot: tuple[Any, ...], mono: tuple[Any, ...]) -> ClockGraph:
         graph.add_snapshot({FAR_BOOT: 500 + k, FAR_MONO: 1 + k})
     pairs = [(BOOT, FAR_BOOT), (MONO, FAR_MONO)]
     boxes = Boxes(*(np.concatenate(column) for column in zip(boot, mono, strict=True)))
-    graph._parts.state.between = Between(pairs, boxes, np.cumsum([len(boot[0]), len(mono[0])]))
+    graph._graph.state.between = Between(pairs, boxes, np.cumsum([len(boot[0]), len(mono[0])]))
     return graph
 
 
 def slept(boot: tuple[Any, ...], mono: tuple[Any, ...]) -> bool:
-    policy = machines(boot, mono)._parts.tubes
+    policy = machines(boot, mono)._graph.tubes
     pair = policy.pair(MONO, FAR_MONO)
     assert (pair.a, pair.b) == (MONO, FAR_MONO)
     assert pair.tube.has_set_back
@@ -108,7 +108,7 @@ def test_monotonic_of_another_machine_was_not_set_back_where_that_slept() -> Non
 def test_no_clock_of_one_machine_slept_by_another() -> None:
     graph = ClockGraph()
     graph.add_snapshot({"MONOTONIC_RAW": AT, "MONOTONIC": AT - SLEPT, "BOOTTIME": AT})
-    policy = graph._parts.tubes
+    policy = graph._graph.tubes
     pair = policy.pair(ClockId(5), MONO)
     assert pair.tube.has_set_back
     assert not policy._pairs._slept(pair)
@@ -123,7 +123,7 @@ def test_a_clock_stopped_where_another_that_was_always_read_with_it_did_too() ->
         graph.add_snapshot({"BOOTTIME": AT + SLEPT, "MONOTONIC": AT, A: counter})
         if also is not None:
             graph.add_snapshot({"BOOTTIME": also, A: also - 8 * S})
-        policy = graph._parts.tubes
+        policy = graph._graph.tubes
         return [
             policy._pairs.only_stood_still(policy.pair(ClockId(other), A)) for other in (6, 3)
         ] + [policy._pairs.was_set_back(A)]
@@ -142,4 +142,4 @@ def test_one_clock_that_it_did_not_fall_against_is_enough() -> None:
         graph.add_order((5_300, server), (1_090, client))
     bar = graph.convert(1_050, 200, 201, policy="tube", bounds=True)
     assert bar.earliest < 1_050 < bar.latest
-    assert len(graph._parts.tubes._pairs._made) == 2
+    assert len(graph._graph.tubes._pairs._made) == 2

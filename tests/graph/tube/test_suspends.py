@@ -6,7 +6,7 @@ import pytest
 from seeds import seeds
 from suspended_machines import MS, Machine, S, Sleep, burst, misses
 
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph
 
 NAMES = ["BOOTTIME", "MONOTONIC", "REALTIME"]
 

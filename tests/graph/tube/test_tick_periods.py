@@ -90,7 +90,7 @@ def outside(graph, at, read, bars):
 
 
 def tick_of(graph, clock=APP):
-    tick = graph._parts.tubes.observed_tick(ClockId.parse(clock))
+    tick = graph._graph.tubes.observed_tick(ClockId.parse(clock))
     return None if tick is None else tick.period_ns
 
 
@@ -243,7 +243,7 @@ def test_a_graph_that_is_saved_keeps_what_events_showed(write, tmp_path):
 
 
 def widths(graph):
-    pair = graph._parts.tubes.pair(ClockId.parse("BOOTTIME"), ClockId.parse(APP))
+    pair = graph._graph.tubes.pair(ClockId.parse("BOOTTIME"), ClockId.parse(APP))
     return pair.half_width_ns, dict(pair.ticks)
 
 
@@ -402,7 +402,7 @@ def test_events_are_sampled_in_blocks_over_all_of_the_file(write):
     with open_trace(
         write(trace_of(START + np.arange(2) * S, START + np.arange(2) * S, at, at))
     ) as t:
-        read = t.clocks._parts.state.events[ClockId.parse(APP)].some_ns
+        read = t.clocks._graph.state.events[ClockId.parse(APP)].some_ns
     assert len(read) <= 512
     assert np.sum(np.diff(read) == 1_001) >= 7 * len(read) // 8
     assert read[-1] - read[0] > 0.8 * (at[-1] - at[0])

@@ -222,8 +222,8 @@ def row(n: int, most: int | None, linked: Any = ()) -> Reach:
     graph = ClockGraph()
     for k in range(n - 1):
         graph.add_snapshot({ClockId(200 + k): 5, ClockId(201 + k): 5})
-    graph._parts._numbering.clocks()
-    return Reach(graph._parts.state.engine, graph._parts._numbering.numbers, linked, most)
+    graph._graph._numbering.clocks()
+    return Reach(graph._graph.state.engine, graph._graph._numbering.numbers, linked, most)
 
 
 def refused(call: Any, *args: Any) -> str:

@@ -163,7 +163,7 @@ def test_a_detour_in_a_pocket_is_taken_where_it_knows_more(measured: bool) -> No
 
 def test_a_tube_that_was_dropped_is_made_again_when_it_is_requested(opened, tubes) -> None:
     with opened(with_monotonic(3, 1)) as trace:
-        graph, policy = trace.clocks, trace.clocks._parts.tubes
+        graph, policy = trace.clocks, trace.clocks._graph.tubes
         before = graph.convert(START, 200, "BOOTTIME", policy="tube", bounds=True)
         made = len(tubes)
         policy.drop({ClockId(201)})
@@ -178,7 +178,7 @@ def weighed(opened: Callable[..., tt.Trace], parts: Iterable[bytes]) -> int:
     """How many ways are weighed to place the events of a trace."""
     with opened(parts, max_tubes=10**6) as trace:
         trace.read_all("tube")
-        steps = trace.clocks._parts.tubes._reach.steps
+        steps = trace.clocks._graph.tubes._reach.steps
         assert steps.left is not None
         return 200 * 10**6 - steps.left
 
@@ -211,7 +211,7 @@ def test_where_all_exchange_messages_a_path_takes_the_tubes_of_its_two_ends(tube
 
 def test_a_search_that_takes_too_long_names_its_limit(opened) -> None:
     with opened(triangles(40), max_tubes=90) as trace:
-        trace.clocks._parts.tubes._reach.steps.left = 50
+        trace.clocks._graph.tubes._reach.steps.left = 50
         with pytest.raises(tt.TraceError, match=r"search for the paths.*--max-tubes"):
             trace.read_all("tube")
 
@@ -331,7 +331,7 @@ def test_how_far_clocks_are_is_counted_in_fewest_hops(series) -> None:
     graph = tt.ClockGraph()
     for clocks in series:
         graph.add_snapshot(dict.fromkeys(clocks, 5))
-    policy = graph._parts.tubes
+    policy = graph._graph.tubes
     seen = [info.clock for info in graph.clocks()]
     for target in seen:
         hops, ends = {target: 0}, [target]
@@ -347,7 +347,7 @@ def test_how_far_clocks_are_is_counted_in_fewest_hops(series) -> None:
 
 def test_messages_are_hops_too(opened) -> None:
     with opened(machines_synced(3)) as trace:
-        reach = trace.clocks._parts.tubes._reach
+        reach = trace.clocks._graph.tubes._reach
         assert [reach.hops(ClockId(BOOTTIME, machine=m), BOOT) for m in range(4)] == [0, 1, 1, 1]
         assert reach.hops(ClockId(BOOTTIME, machine=1), ClockId(BOOTTIME, machine=2)) == 2
         assert trace.read_all("tube").num_rows == 3
@@ -363,7 +363,7 @@ def test_machines_that_messages_tie_are_not_looked_at_one_by_one(opened, monkeyp
 
     monkeypatch.setattr(Pairs, "shared", counted)
     with opened(machines_synced(20)) as trace:
-        assert trace.clocks._parts.tubes.machines.are_tied(ClockId(BOOTTIME, machine=20), BOOT)
+        assert trace.clocks._graph.tubes.machines.are_tied(ClockId(BOOTTIME, machine=20), BOOT)
     assert not looked
 
 

@@ -25,7 +25,7 @@ from tracetime.formats.chrome_json.coarseness import Coarseness
 from tracetime.formats.chrome_json.file_values import FileValues
 from tracetime.formats.chrome_json.line_syncs import LineSync
 from tracetime.formats.chrome_json.passed_over import is_added_twice
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph
 
 REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
 MONOTONIC: Final = ClockId(BUILTIN_IDS["MONOTONIC"])

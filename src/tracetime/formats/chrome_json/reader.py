@@ -33,7 +33,7 @@ from tracetime.formats.chrome_json.line_syncs import LineSync, line_syncs
 from tracetime.formats.chrome_json.odd_times import odd_times
 from tracetime.formats.chrome_json.passed_over import passed_over, passed_over_syncs
 from tracetime.formats.trace_file import Budget, TraceFile
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.graph.tube.bars import Bars
 from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import BATCH_ROWS, CUT_OFF, EARLY, Columns, Kind, Vocabulary
@@ -283,7 +283,7 @@ class ChromeJsonTrace(Trace):
     ) -> Iterator[Columns]:
         learnt = self._learnt
         details = Details(learnt.names) if names else None
-        snapshots = len(self.clocks._parts.contents.packets())
+        snapshots = len(inner(self.clocks).contents.packets())
         clocks = self.trace_clock.clock, self._line_clock.clock
         observer = EventRows(*clocks, snapshots, BATCH_ROWS, details)
         scanner = Scanner(observer, self._is_text)

@@ -12,7 +12,7 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, Snapshot
 from tracetime.errors import TraceError
 from tracetime.formats.record_trace import FileClocks
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph
 
 BETWEEN_READS_NS: Final = 50_000
 """How far off a tracer's offset from REALTIME is assumed to be: it reads one clock after the other,

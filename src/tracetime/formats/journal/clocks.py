@@ -18,7 +18,7 @@ from tracetime.formats.journal.backwards import backwards
 from tracetime.formats.journal.entries import Columns, Entries
 from tracetime.formats.record_trace import FileClocks
 from tracetime.graph.adding import add_readings
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph, inner
 
 Values = npt.NDArray[np.int64]
 Boot = tuple[int, int, int, int]
@@ -192,7 +192,7 @@ def _add(graph: ClockGraph, clocks: BootClocks, read: Values) -> Values:
     assert clocks.monotonic is not None
     if read.size:
         add_readings(
-            graph._parts,
+            inner(graph),
             [clocks.realtime, clocks.monotonic],
             np.ascontiguousarray(read[1::-1].T) * 1000,
         )

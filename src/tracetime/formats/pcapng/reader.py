@@ -26,7 +26,7 @@ from tracetime.formats.source_steps import SourceSteps
 from tracetime.formats.steps_back import StepsBack
 from tracetime.formats.text_columns import LONGEST_TEXT, joined_texts
 from tracetime.formats.trace_file import TraceFile
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph
 from tracetime.graph.values import ascending
 from tracetime.text import count, printable
 from tracetime.trace.events_table import TYPES, Columns, Kind

@@ -23,7 +23,7 @@ from tracetime.formats.spans.slices import SpanCollector
 from tracetime.formats.spans.source import SpanSource, Wanted
 from tracetime.formats.spans.steps import SpanSteps
 from tracetime.formats.trace_file import TraceFile
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import Columns, Kind
 from tracetime.trace.facts import OddEvents, TraceWarning
@@ -65,7 +65,7 @@ class SpansTrace(SpanTrace):
         graph = ClockGraph(trace_clock, domains)
         orders, self._odd = calls.found(resources.shared_hosts(), self._steps)
         if orders:
-            graph._parts.state.orders.add_of_many(
+            inner(graph).state.orders.add_of_many(
                 [(_clock(order.before), _clock(order.after)) for order in orders],
                 np.repeat(np.arange(len(orders)), [len(order.sent) for order in orders]),
                 np.concatenate([order.sent for order in orders]),

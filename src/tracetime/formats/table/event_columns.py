@@ -22,7 +22,7 @@ from tracetime.formats.table.row_columns import EARLIER, Rows, margins_of
 from tracetime.formats.table.slices import TableSlices
 from tracetime.formats.table.snapshot_tables import preferred
 from tracetime.formats.table.tally import Tally
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.trace.events_table import CUT_OFF, TYPES, Columns, Kind, Vocabulary
 
 _MOST_TIMES: Final = 100
@@ -63,7 +63,7 @@ class EventColumnTable:
         """The clocks of the columns; nothing ties them."""
         trace_clock = preferred(list(self._ids.values()))
         graph = ClockGraph(trace_clock)
-        graph._parts.state.take_names(*self._layout.clocks.values())
+        inner(graph).state.take_names(*self._layout.clocks.values())
         return FileClocks(graph, trace_clock, [0])
 
     def records(self, rows: Rows, names: bool, position: int, tally: Tally) -> Records:

@@ -26,7 +26,7 @@ from tracetime.formats.table.given_places import (
 from tracetime.formats.table.row_columns import Rows, is_clock, margins_of
 from tracetime.formats.table.snapshot_tables import preferred
 from tracetime.formats.table.tally import Tally
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.text import printable
 from tracetime.trace.event_clocks import distinct, machine_indexes
 from tracetime.trace.events_table import Columns, Kind, Vocabulary
@@ -119,8 +119,8 @@ class EventRowTable:
         machines = sorted({0, *(machine for _, _, machine in self._clocks)})
         trace_clock = self._said or self._trace_clock(machines)
         graph = ClockGraph(trace_clock)
-        graph._parts.state.baked = self._is_placed
-        given = graph._parts.state.given
+        inner(graph).state.baked = self._is_placed
+        given = inner(graph).state.given
         for text, clock in self._parsed.items():
             if hashed_name(text) is not None:
                 given[clock] = printable(text.strip())

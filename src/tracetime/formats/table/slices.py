@@ -39,7 +39,7 @@ class TableSlices:
         self._columns = (begin, end)
         self._is_placed = is_placed
         self._codes: dict[str, int] = {}
-        self._parts: list[dict[str, Values]] = []
+        self._batches: list[dict[str, Values]] = []
         self._count = 0
         self.reading = SliceReading()
 
@@ -65,7 +65,7 @@ class TableSlices:
         chosen = kept[: MOST_SLICES - self._count]
         self.reading.left_out += len(kept) - len(chosen)
         self._count += len(chosen)
-        self._parts.append({name: column[chosen] for name, column in part.items()})
+        self._batches.append({name: column[chosen] for name, column in part.items()})
 
     def _coded(self, column: pa.Array | None, rows: int) -> Values:
         """Texts by number, -1 for none."""
@@ -90,7 +90,7 @@ class TableSlices:
         clocks: by the tube, those of both ends. moved: gives each time the one to write.
         """
         whole = {
-            name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in self._parts)])
+            name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in self._batches)])
             for name in (*_TEXTS, *_NUMBERS, "ts", "end", *_MARGINS)
         }
         if moved is not None:

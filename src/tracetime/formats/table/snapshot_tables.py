@@ -16,7 +16,7 @@ from tracetime.errors import TraceError, UsageError
 from tracetime.formats.record_trace import FileClocks
 from tracetime.formats.table.layouts import TICKS, ReadingRows, SnapshotRows
 from tracetime.formats.table.row_columns import Rows
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.trace.event_clocks import distinct, machine_indexes
 
 _FIRST_CHOICE: Final = ("BOOTTIME", "MONOTONIC", "MONOTONIC_RAW", "REALTIME")
@@ -75,7 +75,7 @@ def clocks_of_rows(table: pa.Table, layout: ReadingRows) -> FileClocks:
     known = _file_clocks(pa.table(readings), "value", [], machines, options)
     texts = rows.text(layout.clock)
     if texts is not None:
-        known.graph._parts.state.take_names(*texts.dictionary.to_pylist())
+        inner(known.graph).state.take_names(*texts.dictionary.to_pylist())
     return known
 
 
@@ -122,7 +122,7 @@ def _trace_clock(graph: ClockGraph) -> ClockId | None:
     able = [
         info.clock
         for info in graph.clocks()
-        if info.monotonic and not graph._parts.counts_ticks(info.clock)
+        if info.monotonic and not inner(graph).counts_ticks(info.clock)
     ]
     return preferred(able) if able else None
 

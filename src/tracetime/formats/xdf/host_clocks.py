@@ -23,7 +23,7 @@ from tracetime.formats.xdf.ramps import largest_ramp
 from tracetime.formats.xdf.seconds import Values, step_ns
 from tracetime.formats.xdf.shifts import MOST_NS, NO_SHIFT, Shift, largest_shift
 from tracetime.formats.xdf.stream_header import StreamHeader
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph
 
 RECORDER: Final = "MONOTONIC"
 """Trace time: the steady clock of the host that recorded, which LSL calls local_clock."""

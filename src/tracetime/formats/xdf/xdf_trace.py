@@ -29,7 +29,7 @@ from tracetime.formats.xdf.samples import SampleReader, Samples
 from tracetime.formats.xdf.seconds import nanoseconds
 from tracetime.formats.xdf.stream_header import StreamHeader
 from tracetime.formats.xdf.streams import Streams, chunks_of, offsets_of
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph
 from tracetime.text import printable
 from tracetime.trace.events_table import BATCH_ROWS, Columns, Kind
 from tracetime.trace.facts import OffsetShift, SnapshotFault, TraceWarning

@@ -16,6 +16,7 @@ from tracetime.clocks.int_arrays import is_any_of
 from tracetime.errors import AS_IS, PLACED, RESOLVED
 from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
 from tracetime.formats.perfetto.schema import KINDS
+from tracetime.graph.clock_graph import inner
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.events_table import Columns
 from tracetime.trace.trace import Trace
@@ -39,7 +40,7 @@ class TubeTimes:
         self._home = trace.trace_clock
         self._clock = clock
         self._home_machine = trace.machines[self._home.machine]
-        self._bars = ErrorBars(trace.clocks, clock, trace.machines, "estimated", {})
+        self._bars = ErrorBars(inner(trace.clocks), clock, trace.machines, "estimated", {})
         self.order = KeptOrder(_TRACK_EVENT)
         self.as_floor = 0
 

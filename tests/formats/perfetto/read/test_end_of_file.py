@@ -19,7 +19,7 @@ from building import (
 from random_traces import nasty_trace
 from reading import opened
 
-from tracetime.graph.graph import to_bytes
+from tracetime.graph.clock_graph import to_bytes
 
 S = 10**9
 

@@ -39,7 +39,7 @@ def with_extension(content: bytes, machine: int = CLIENT) -> bytes:
 def evidence(data: bytes, **options):
     """What bounds the client: its orders as (host's reading, client's, host first), and boxes."""
     with opened(HOST + data, **options) as t:
-        state = t.clocks._parts.state
+        state = t.clocks._graph.state
         orders = state.orders.of(HERE, THERE)
         columns = () if orders is None else (orders.one_ts, orders.other_ts, orders.one_first)
         boxes = state.between.of(HERE, THERE)

@@ -33,7 +33,7 @@ def flows_of(*events):
     """The counts, and the readings of both ends of orders, by (before, after)."""
     with opened(of_two_machines(*events), orders="flows") as read:
         counts = read.flows
-        orders = read.clocks._parts.state.orders
+        orders = read.clocks._graph.state.orders
         found = {}
         for info in read.clocks.orders():
             of = orders.of(info.before, info.after)

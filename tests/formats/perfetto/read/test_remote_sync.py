@@ -40,7 +40,7 @@ def bounds(data: bytes, machine: int = 1):
     """(clock, snapshot, host, client) of all bounds, and by clock how many make no sense."""
     with opened(data) as t:
         found = []
-        between = t.clocks._parts.state.between
+        between = t.clocks._graph.state.between
         for host, client in between.pairs():
             boxes = between.of(host, client)
             assert (host.clock, host.machine) == (client.clock, 0)
@@ -66,7 +66,7 @@ def check(data, syncs):
     """Compare bounds, and which snapshots were worked out, with what plain code makes of rounds."""
     expected, unused = [], {}
     with opened(data) as t:
-        worked_out = set(t.clocks._parts.state.between.worked_out.tolist())
+        worked_out = set(t.clocks._graph.state.between.worked_out.tolist())
     first = 0
     for rounds in syncs:
         used, wrong = bounds_of(rounds)
@@ -222,8 +222,8 @@ def test_a_message_of_more_readings_than_clocks_are_allowed_is_refused():
 
 def test_a_message_of_the_host_itself_bounds_nothing():
     with opened(trace(HOST) + synced(rounds_of(SOUND), machine=0)) as t:
-        assert t.clocks._parts.state.between.pairs() == []
-        assert len(t.clocks._parts.state.between.worked_out) == 2
+        assert t.clocks._graph.state.between.pairs() == []
+        assert len(t.clocks._graph.state.between.worked_out) == 2
 
 
 def test_bounds_come_in_the_order_in_which_their_clocks_first_appear():
@@ -233,7 +233,7 @@ def test_bounds_come_in_the_order_in_which_their_clocks_first_appear():
         for machine, rounds in ((CLIENT, later), (8, SOUND), (CLIENT, SOUND), (8, later))
     )
     with opened(data) as t:
-        assert [client for _, client in t.clocks._parts.state.between.pairs()] == [
+        assert [client for _, client in t.clocks._graph.state.between.pairs()] == [
             ClockId(MONOTONIC, machine=2),
             ClockId(REALTIME, machine=1),
             ClockId(BOOTTIME, machine=1),

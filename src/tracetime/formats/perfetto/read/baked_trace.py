@@ -20,7 +20,7 @@ from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.formats.perfetto.read.source_rows import SourceRows
 from tracetime.formats.perfetto.read.unbaked_file import UnbakedFile
 from tracetime.formats.trace_file import TraceFile
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph
 from tracetime.graph.info import FlowCounts
 from tracetime.graph.tube.bars import Bars
 from tracetime.trace.events_table import Columns

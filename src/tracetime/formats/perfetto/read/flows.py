@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tracetime._kernels.perfetto.checks import FlowLog
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS, NO_PATH, RESOLVED, UNKNOWN_SOURCE_CLOCK, UNKNOWN_TARGET_CLOCK
+from tracetime.graph.clock_graph import inner
 from tracetime.graph.info import FlowCounts
 from tracetime.trace.event_clocks import ClockNumbers
 from tracetime.trace.events_table import Columns
@@ -54,7 +55,7 @@ def add_flows(trace: Trace, read: Callable[[PacketObserver], Iterator[Columns]])
     machines = np.array([clock.machine for clock, _ in events.clocks], dtype=np.int64)
     found = flow_orders(events.steps, machines[events.steps.clock])
     for one, other, sent, received in by_clocks(events.clocks, found):
-        trace.clocks._parts.state.orders.add(one, other, sent, received, 0)
+        inner(trace.clocks).state.orders.add(one, other, sent, received, 0)
     undirected = found.flows - found.used
     return FlowCounts(found.flows, undirected, len(found.before), events.left_out)
 

@@ -36,7 +36,8 @@ from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.formats.perfetto.schema import ftrace_names, process_types, vocabulary
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.arguments import SNAPSHOT_FAULTS, PolicyName
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.clock_graph import ClockGraph, coat, inner
+from tracetime.graph.graph import Graph
 from tracetime.graph.info import FlowCounts
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.bars import Bars
@@ -228,10 +229,11 @@ class PerfettoTrace(Trace):
             )
             state.baked = self.baked_by is not None
             state.between = bounds_between(importer.snapshots.remote, state.clock)
-            self._graph = ClockGraph._of(state)
+            graph = Graph(state)
+            self._graph = coat(graph)
             self._declare(self._graph)
-            add_rounds(self._graph, importer.snapshots.rounds)
-            self._round_orders = len(self._graph._parts.state.orders)
+            add_rounds(graph, importer.snapshots.rounds)
+            self._round_orders = len(graph.state.orders)
             if self.options.orders == "flows":
                 self._add_flows()
         return self._graph
@@ -270,8 +272,9 @@ class PerfettoTrace(Trace):
 
     def _declare(self, graph: ClockGraph) -> None:
         """Tell the graph the domains: what the trace says, and over it what the caller does."""
+        measured = inner(graph).state.measured
         for clock, recorded in self.recorded_domains.items():
-            graph.declare(as_written(recorded, measured=graph._parts.state.measured.knows(clock)))
+            graph.declare(as_written(recorded, measured=measured.knows(clock)))
         self.apply_options(graph)
         self._part_wall_clocks(graph)
 
@@ -390,14 +393,14 @@ class PerfettoTrace(Trace):
         known = self._known()
         if not known.clocks.n_late_snapshots:
             return None
-        packets = self._own_graph()._parts.contents.packets()
+        packets = inner(self._own_graph()).contents.packets()
         packet = int(packets[known.clocks.latest_snapshot])
         return LateSnapshots(known.clocks.n_late_snapshots, known.clocks.latest_snapshot_ns, packet)
 
     @property
     def unused_bounds(self) -> list[UnusedBounds]:
         """Messages between machines that bound nothing: a clock fell or stopped between them."""
-        return unused_bounds(self._known().snapshots.remote, self._own_graph()._parts.state.clock)
+        return unused_bounds(self._known().snapshots.remote, inner(self._own_graph()).state.clock)
 
     @property
     def events_dropped(self) -> int:
@@ -445,7 +448,7 @@ class PerfettoTrace(Trace):
     @property
     def wall_clock_contradictions(self) -> list[WallClockContradiction]:
         """Machines whose time service contradicts itself, once each."""
-        return list(wall_clock_contradictions(self.clocks, self.wall_bounds()))
+        return list(wall_clock_contradictions(inner(self.clocks), self.wall_bounds()))
 
     def wall_bounds(self) -> npt.NDArray[np.int64]:
         """What time services bounded REALTIME by at recorded snapshots; see `Trace`."""
@@ -467,7 +470,7 @@ class PerfettoTrace(Trace):
     @property
     def faults(self) -> list[SnapshotFault]:
         """The fault of each of `warnings`."""
-        clock = self._own_graph()._parts.state.clock
+        clock = inner(self._own_graph()).state.clock
         return [
             SnapshotFault(fault, packet, offset, clock(key), fell_by_ns)
             for fault, packet, offset, key, fell_by_ns in self._known().clocks.faults

@@ -14,7 +14,7 @@ from tracetime._kernels.perfetto.clocks import ExchangeRounds, RemoteSyncs
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.graph.adding_orders import add_pings_of_many
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.graph import Graph
 from tracetime.graph.tube.messages import Between, Boxes
 from tracetime.trace.facts import UnusedBounds
 
@@ -53,7 +53,7 @@ def unused_bounds(syncs: RemoteSyncs, clock_of: ClockOf) -> list[UnusedBounds]:
     )
 
 
-def add_rounds(graph: ClockGraph, rounds: ExchangeRounds) -> None:
+def add_rounds(graph: Graph, rounds: ExchangeRounds) -> None:
     """Add two orders for each recorded round: sent and received, replied and returned.
 
     They are ns: a clock that the file, or the caller, has count otherwise is left out.
@@ -62,7 +62,7 @@ def add_rounds(graph: ClockGraph, rounds: ExchangeRounds) -> None:
     if not table.size:
         return
     other = {info.clock for info in graph.clocks() if info.unit_ns != 1}
-    declared = graph._parts.state.domains
+    declared = graph.state.domains
     other |= {clock for clock, domain in declared.items() if not _counts_ns(domain)}
     here = ClockId(_BOOTTIME, machine=_HOST)
     clients = {machine: ClockId(_BOOTTIME, machine=machine) for machine in set(table[0].tolist())}
@@ -71,7 +71,7 @@ def add_rounds(graph: ClockGraph, rounds: ExchangeRounds) -> None:
     if here in other or not table.size:
         return
     there, which = [clients[machine] for machine in fit], np.searchsorted(fit, table[0])
-    add_pings_of_many(graph._parts, here, there, which, table[1:])
+    add_pings_of_many(graph, here, there, which, table[1:])
 
 
 def _counts_ns(domain: ClockDomain) -> bool:

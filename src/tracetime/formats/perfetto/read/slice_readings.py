@@ -32,7 +32,7 @@ class SliceReadings:
         self._numbers = ClockNumbers((), machines)
         self._clocks: list[npt.NDArray[np.int32]] = []
         self._columns = PLACED | _OF_SOURCE if baked else PLACED
-        self._parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self._columns}
+        self._batches: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self._columns}
         self._durations: list[npt.NDArray[np.int64]] = []
         self._entries = 0
 
@@ -44,10 +44,10 @@ class SliceReadings:
         rows = log.rows(self._entries) - base
         self._append(log, len(rows))
         of_event = np.flatnonzero(rows >= 0)
-        for name, parts in self._parts.items():
+        for name, parts in self._batches.items():
             parts[-1][of_event] = columns[name][rows[of_event]]
         if len(of_event):
-            named = {name: parts[-1][of_event] for name, parts in self._parts.items()}
+            named = {name: parts[-1][of_event] for name, parts in self._batches.items()}
             self._clocks[-1][of_event] = self._numbers.of_rows(named)
 
     def add_rest(self, log: SliceLog) -> None:
@@ -56,10 +56,10 @@ class SliceReadings:
 
     def _append(self, log: SliceLog, count: int) -> None:
         for name, dtype in self._columns.items():
-            self._parts[name].append(np.zeros(count, dtype))
+            self._batches[name].append(np.zeros(count, dtype))
         for name in _STATUSES:
-            if name in self._parts:
-                self._parts[name][-1][:] = AS_IS
+            if name in self._batches:
+                self._batches[name][-1][:] = AS_IS
         self._clocks.append(np.full(count, -1, np.int32))
         self._durations.append(log.durations(self._entries))
         self._entries = len(log)
@@ -100,4 +100,4 @@ class SliceReadings:
         return columns
 
     def _whole(self, name: str) -> npt.NDArray[Any]:
-        return np.concatenate([np.zeros(0, self._columns[name]), *self._parts[name]])
+        return np.concatenate([np.zeros(0, self._columns[name]), *self._batches[name]])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.wall_bound import contradiction
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.graph import Graph
 from tracetime.trace.facts import WallClockContradiction
 
 _READ_APART_NS: Final = 10_000_000
@@ -19,9 +19,7 @@ _READ_APART_NS: Final = 10_000_000
 Values = npt.NDArray[np.int64]
 
 
-def wall_clock_contradictions(
-    graph: ClockGraph, bounds: Values
-) -> Iterator[WallClockContradiction]:
+def wall_clock_contradictions(graph: Graph, bounds: Values) -> Iterator[WallClockContradiction]:
     """Yield one for each machine whose bounds no course of REALTIME fits.
 
     A clock that was set, and a machine that slept, have findings of their own.
@@ -36,7 +34,7 @@ def wall_clock_contradictions(
             for name in ("REALTIME", "BOOTTIME", "MONOTONIC")
         )
         moved_ns = [_moved_ns(graph, boottime, other) for other in (realtime, monotonic)]
-        snapshots, wall, _ = graph._parts.shared(realtime, boottime)
+        snapshots, wall, _ = graph.shared(realtime, boottime)
         _, here, there = np.intersect1d(snapshots, numbers, return_indices=True)
         if not len(here) or max(moved_ns) > _READ_APART_NS:
             continue
@@ -48,7 +46,7 @@ def wall_clock_contradictions(
             yield WallClockContradiction(realtime, apart_ns, int(snapshots[here[place]]))
 
 
-def _moved_ns(graph: ClockGraph, one: ClockId, other: ClockId) -> int:
+def _moved_ns(graph: Graph, one: ClockId, other: ClockId) -> int:
     """By how much the offset of two clocks moved, in all snapshots."""
-    _, here, there = graph._parts.shared(one, other)
+    _, here, there = graph.shared(one, other)
     return int(np.ptp(there - here)) if len(here) else 0

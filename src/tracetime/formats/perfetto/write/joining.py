@@ -46,7 +46,7 @@ class Joining:
         room: int | None,
     ) -> None:
         self._buffer = buffer
-        self._parts: dict[str, Part] = {}
+        self._by_path: dict[str, Part] = {}
         self.joined: list[str] = []
         self.left_out: list[str] = []
         last = first
@@ -57,13 +57,13 @@ class Joining:
                 self.left_out.append(path)
                 continue
             room = None if room is None else room - size
-            self._parts[path] = part = Part(last, sampled)
+            self._by_path[path] = part = Part(last, sampled)
             with Path(path).open("rb") as file:
                 scan(file, part)
             last = part.highest
         self.sequences = last - first
         by_time = sorted(
-            (one for part in self._parts.values() for one in part.snapshots),
+            (one for part in self._by_path.values() for one in part.snapshots),
             key=operator.itemgetter(0),
         )
         self._snapshots = deque(packet for _, packet in by_time)
@@ -78,7 +78,7 @@ class Joining:
         while self._snapshots:
             self._buffer.put(self._snapshots[0], False)
             self._snapshots.popleft()
-        for path, part in self._parts.items():
+        for path, part in self._by_path.items():
             if path in self.joined:
                 continue
             with Path(path).open("rb") as file:
