@@ -64,17 +64,33 @@ def _chunk(tag: int, content: bytes) -> bytes:
     return b"\x08" + struct.pack("<Q", len(head) + len(content)) + head + content
 
 
+_STREAM: Final = b"XDF:" + _chunk(
+    2,
+    b"<info><channel_count>1</channel_count><nominal_srate>100</nominal_srate>"
+    b"<channel_format>int8</channel_format></info>",
+)
+
+
 def resets(n: int) -> bytes:
     """A recording of XDF whose host starts anew n times."""
-    fields = {"name": "s", "type": "EEG", "channel_count": 1, "nominal_srate": 100}
-    fields |= {"channel_format": "float32", "hostname": "h"}
-    xml = "".join(f"<{name}>{value}</{name}>" for name, value in fields.items())
-    out = [b"XDF:", _chunk(1, b"<info><version>1.0</version></info>")]
-    out.append(_chunk(2, f"<info>{xml}</info>".encode()))
+    out = [_STREAM]
     for k in range(n):
         out.append(_chunk(4, struct.pack("<dd", 5000.0 * (k % 2), 1e4 * (k % 3))))
-        out.append(_chunk(3, b"\x01\x01\x08" + struct.pack("<df", 1.0 + k, 1.0)))
+        out.append(_chunk(3, b"\x01\x01\x08" + struct.pack("<db", 1.0 + k, 1)))
     return b"".join(out)
+
+
+def samples_by_one(n: int) -> bytes:
+    """A recording of XDF with n chunks of one sample of a byte each."""
+    sample = b"\x01\x0a" + struct.pack("<HI", 3, 0) + b"\x01\x01\x00\x05"
+    return _STREAM + sample * n
+
+
+def offsets_close_by(n: int) -> bytes:
+    """A recording of XDF with n offsets a millisecond apart, each 50 ms off the one before."""
+    offsets = (struct.pack("<dd", 1 + k / 1000, 0.05 * (k % 2)) for k in range(n))
+    chunks = b"".join(_chunk(4, offset) for offset in offsets)
+    return _STREAM + chunks
 
 
 def listed_members(n: int) -> bytes:
@@ -260,6 +276,8 @@ FAMILIES: Final[dict[str, Family]] = {
     "a mesh of clocks": Family(360_000, _joined(mesh)),
     "machines": Family(190_000, _joined(costly.machines)),
     "starts of an XDF host": Family(120_000, resets, "xdf"),
+    "samples of XDF, one a chunk": Family(830_000, samples_by_one, "xdf"),
+    "close offsets of XDF": Family(320_000, offsets_close_by, "xdf"),
     "members listed by ZIP64": Family(200_000, listed_members, "zip"),
     "minimal spans of OTLP": Family(500_000, otlp_spans, "json"),
     "empty resources of OTLP": Family(3_000_000, otlp_groups, "json"),

@@ -6,8 +6,6 @@ from benchmarks.small import exponent
 from benchmarks.small_files import FAMILIES
 from tracetime import TraceError, open_trace
 
-pytest.importorskip("pyxdf")
-
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_family_is_of_files_that_are_read_or_refused_for_a_reason(tmp_path, name):

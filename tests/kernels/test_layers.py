@@ -28,6 +28,7 @@ BELOW = {
     "event_baking": {"common", "perfetto", "chrome_json"},
     "journal": {"common"},
     "pcapng": {"common"},
+    "xdf": {"common"},
     "capture": set(),
     "hosts": set(),
     "merging": set(),

@@ -5,8 +5,6 @@ from xdf_files import XdfFile, two_streams
 
 from tracetime import ClockDomain, ClockId, UsageError, diagnose, open_trace
 
-pytest.importorskip("pyxdf")
-
 
 @pytest.fixture
 def opened(tmp_path):

@@ -1,5 +1,6 @@
 """What reading an XDF file costs: chunks are read and placed together, not one by one."""
 
+import sys
 from collections import Counter
 
 import numpy as np
@@ -14,8 +15,6 @@ from tracetime.formats.trace_file import TraceFile
 from tracetime.formats.xdf import xdf_trace
 from tracetime.formats.xdf.host_clocks import HostClock
 from tracetime.formats.xdf.pings import Pings
-
-pytest.importorskip("pyxdf")
 
 S = 10**9
 LATE = 10 * S
@@ -148,3 +147,56 @@ def test_a_file_is_read_in_pieces_larger_than_chunks(tmp_path, monkeypatch):
     called = calls_of(tmp_path, monkeypatch, content)
     assert len(content) > 90_000
     assert called["read"] < 20
+
+
+def alternating(chunks):
+    """Offsets a millisecond apart, each 50 ms off the one before."""
+    file = XdfFile()
+    file.stream(1)
+    for k in range(chunks):
+        file.offset(1, 1.0 + k / 1000, 0.05 * (k % 2))
+    return file.content
+
+
+def steady(chunks):
+    file = XdfFile()
+    file.stream(1)
+    for k in range(chunks):
+        file.offset(1, 5.0 * k, 1000.0 + 1e-6 * (k % 7))
+    return file.content
+
+
+def of_one_name(streams):
+    """Streams of hosts of one name, each with a clock of its own."""
+    file = XdfFile()
+    for k in range(1, streams + 1):
+        file.stream(k)
+        file.offset(k, 50.0, 1000.0 * k)
+    return file.content
+
+
+@pytest.mark.parametrize(
+    ("made", "n", "at_most"),
+    [(started_anew, 400, 1.1), (alternating, 400, 1.1), (steady, 400, 1.1), (of_one_name, 40, 11)],
+)
+def test_functions_are_called_as_often_for_ten_times_the_chunks(tmp_path, made, n, at_most):
+    """But for what is done for each stream."""
+    counts = []
+    for times in (1, 1, 10):
+        path = tmp_path / f"{times}.xdf"
+        path.write_bytes(made(times * n))
+        calls = Counter()
+
+        def count(frame, event, given, calls=calls):
+            calls[event] += 1
+
+        sys.setprofile(count)
+        try:
+            with open_trace(path) as trace:
+                trace.read_all(names=True)
+                _ = trace.events_backwards
+        finally:
+            sys.setprofile(None)
+        counts.append(calls["call"])
+    # The first imports modules.
+    assert counts[2] <= at_most * counts[1]

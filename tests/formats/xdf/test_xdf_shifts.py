@@ -8,8 +8,6 @@ from xdf_files import XdfFile
 
 from tracetime import ClockDomain, diagnose, open_trace
 
-pytest.importorskip("pyxdf")
-
 AHEAD_S = 20.0
 PINGS = 120
 

@@ -11,8 +11,6 @@ from xdf_files import XdfFile
 
 from tracetime import diagnose, open_trace
 
-pytest.importorskip("pyxdf")
-
 SECONDS = 450
 # Of each host: ppm of its rate, when it started by the recorder's clock, s, and its streams.
 HOSTS = {

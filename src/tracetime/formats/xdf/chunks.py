@@ -7,20 +7,24 @@ reads samples: a file is walked by the lengths, and every length is checked agai
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import numpy as np
+
+from tracetime._kernels import xdf
 from tracetime.errors import TraceError
 from tracetime.formats.xdf import MAGIC
 from tracetime.formats.xdf.content import Content
+from tracetime.formats.xdf.seconds import Values
 
 STREAM_HEADER: Final = 2
 SAMPLES: Final = 3
 CLOCK_OFFSET: Final = 4
-_OF_STREAMS: Final = (STREAM_HEADER, SAMPLES, CLOCK_OFFSET, 6)
-_LAST_TAG: Final = 6
 
-_HEAD: Final = 24
-"""Bytes that hold the length of a chunk, its tag, its stream and how many samples follow."""
+_AT_ONCE: Final = 1 << 20
+"""Bytes in which chunks are looked for at once."""
+_NO_CHUNK: Final = 1
+"""Of `xdf.chunks`: the other fault is that a chunk is cut off."""
 
 
 class Chunk(NamedTuple):
@@ -45,7 +49,26 @@ class Chunk(NamedTuple):
         return TraceError(what, self.offset, self.number)
 
 
-def walk(file: Content) -> Iterator[Chunk]:
+class Chunks(NamedTuple):
+    """Chunks in the order of the file: the columns of `Chunk`, int64."""
+
+    number: Values
+    offset: Values
+    tag: Values
+    stream: Values
+    content: Values
+    end: Values
+
+    def rows(self, rows: Any) -> Chunks:
+        """Some of them."""
+        return Chunks(*(column[rows] for column in self))
+
+    def one(self, row: int) -> Chunk:
+        """One of them."""
+        return Chunk(*(int(column[row]) for column in self))
+
+
+def walk(file: Content) -> Iterator[Chunks]:
     """Yield the chunks of a file in order.
 
     Raises:
@@ -55,42 +78,20 @@ def walk(file: Content) -> Iterator[Chunk]:
         raise TraceError("the file does not begin with XDF:", 0)
     at, number = len(MAGIC), 0
     while at < file.size:
-        chunk = _chunk(file.read(at, _HEAD), at, number)
-        if chunk.end > file.size:
-            raise chunk.error(
-                f"the file is cut off: a chunk of {chunk.end - at} bytes has {file.size - at}; "
-                "record again, or read what comes before it (--partial)"
+        found, after, fault, n_bytes = xdf.chunks(file.read(at, _AT_ONCE), file.size - at)
+        offset, tag, stream, content, end = found.T
+        numbers = number + np.arange(len(found))
+        yield Chunks(numbers, at + offset, tag, stream, at + content, at + end)
+        at, number = at + after, number + len(found)
+        if fault:
+            raise TraceError(
+                "no chunk of XDF begins here: the file is corrupt, or its end is missing; read "
+                "what comes before it (--partial)"
+                if fault == _NO_CHUNK
+                else f"the file is cut off: a chunk of {n_bytes} bytes has {file.size - at}; "
+                "record again, or read what comes before it (--partial)",
+                at,
+                number,
             )
-        yield chunk
-        at, number = chunk.end, number + 1
     if file.fault is not None:
         raise file.fault
-
-
-def _chunk(head: bytes, at: int, number: int) -> Chunk:
-    length, begin = varlen(head)
-    tag = int.from_bytes(head[begin : begin + 2], "little")
-    has_stream = tag in _OF_STREAMS
-    least = 6 if has_stream else 2
-    if length < least or not 1 <= tag <= _LAST_TAG:
-        raise TraceError(
-            "no chunk of XDF begins here: the file is corrupt, or its end is missing; read what "
-            "comes before it (--partial)",
-            at,
-            number,
-        )
-    stream = -1
-    if has_stream:
-        stream = int.from_bytes(head[begin + 2 : begin + 6], "little")
-    return Chunk(number, at, tag, stream, at + begin + least, at + begin + length)
-
-
-def varlen(data: bytes) -> tuple[int, int]:
-    """The number of variable length that bytes begin with, and how many bytes it takes.
-
-    (-1, 0) where there is none.
-    """
-    width = data[0] if data else 0
-    if width not in (1, 4, 8) or len(data) < 1 + width:
-        return -1, 0
-    return int.from_bytes(data[1 : 1 + width], "little"), 1 + width

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import IO, Final
+from typing import IO
 
 from tracetime.errors import TraceError
 from tracetime.formats.trace_file import Budget, TraceFile
-
-_AHEAD: Final = 1 << 16
-"""Bytes that are read at once: most chunks are far smaller."""
 
 
 class Content:
@@ -31,7 +28,6 @@ class Content:
     def __init__(self, file: TraceFile, max_expansion: int, partial: bool) -> None:
         self._file = file
         self._unpacked: IO[bytes] | None = None
-        self._ahead, self._ahead_at = b"", 0
         self.fault: TraceError | None = None
         self.size = file.size
         if file.compressed:
@@ -50,16 +46,7 @@ class Content:
     def read(self, at: int, n: int) -> bytes:
         """Up to n bytes from byte `at` on; fewer at the end."""
         self._file.check_open()
-        skipped = at - self._ahead_at
-        if not 0 <= skipped <= len(self._ahead) - n:
-            n = min(n, max(0, self.size - at))
-            if n > _AHEAD:
-                return self._read(at, n)
-            self._ahead, self._ahead_at = self._read(at, min(_AHEAD, self.size - at)), at
-            skipped = 0
-        return self._ahead[skipped : skipped + n]
-
-    def _read(self, at: int, n: int) -> bytes:
+        n = min(n, max(0, self.size - at))
         if self._unpacked is not None:
             return os.pread(self._unpacked.fileno(), n, at)
         piece = bytearray(n)

@@ -42,6 +42,10 @@ _RESET_NS: Final = 1_000_000_000
 _MOST_BOOTS: Final = 100
 """A clock that begins anew more often is no clock of a host."""
 
+_MOST_ALIKE: Final = 8
+"""Each stream is compared with the last so many clocks of its hostname. Computers of one name
+are few; a stream that finds none has a clock of its own."""
+
 _LATE_NS: Final = 10_000_000_000
 """Samples are written within 10 s: recorders fetch them every half second."""
 
@@ -114,7 +118,12 @@ class HostClock:
         for boot in range(self.n_boots):
             pings = self._pings.rows(self._boots == boot)
             kept = pings.rows(pings.apart(_APART_NS, _SHARED_NS))
-            at_once, slow = (of(kept, self.scatter_ns) for of in (largest_shift, largest_ramp))
+            # A ramp has no jumps: a second apart are all of its pings.
+            apart = pings.rows(pings.apart(_APART_NS, _FOREVER_NS))
+            at_once, slow = (
+                largest_shift(kept, self.scatter_ns),
+                largest_ramp(apart, self.scatter_ns),
+            )
             # Of both, the place of the one at once is the clearer.
             packet = at_once.packet if at_once.by_ns else slow.packet
             found = max(found, Shift(max(at_once.by_ns, slow.by_ns), packet))
@@ -169,16 +178,18 @@ def host_clocks(
         pings: of each stream, by its number.
     """
     shared: list[_Shared] = []
+    by_name: dict[str, list[_Shared]] = {}
     # Those with pings first: the others join them.
     for header in sorted(headers, key=lambda header: not len(pings[header.number].packet)):
-        own = pings[header.number]
-        alike = [one for one in shared if header.hostname and one.hostname == header.hostname]
-        found = next((one for one in alike if one.agrees(own)), None)
-        if found is None or (not len(own.packet) and len(alike) > 1):
-            found = _Shared(header.hostname, own)
+        own = _Shared(header.hostname, pings[header.number])
+        alike = by_name.setdefault(header.hostname, []) if header.hostname else []
+        found = next((one for one in alike[-_MOST_ALIKE:] if one.agrees(own)), None)
+        if found is None or (not len(own.pings.packet) and len(alike) > 1):
+            found = own
             shared.append(found)
+            alike.append(found)
         else:
-            found.pings = found.pings.joined(own)
+            found.measure(found.pings.joined(own.pings))
         found.streams.append(header)
     return {
         header.number: clock
@@ -193,21 +204,27 @@ class _Shared:
 
     def __init__(self, hostname: str, pings: Pings) -> None:
         self.hostname = hostname
-        self.pings = pings
         self.streams: list[StreamHeader] = []
+        self.measure(pings)
 
-    def agrees(self, pings: Pings) -> bool:
-        """Whether others may be of the same clock.
+    def measure(self, pings: Pings) -> None:
+        """Take these as the pings of all streams."""
+        self.pings = pings
+        self._n_jumps = pings.jumps(_SHARED_NS).sum()
+        self._scatter_ns = pings.scatter_ns(_RESET_NS)
+
+    def agrees(self, other: _Shared) -> bool:
+        """Whether another may be of the same clock.
 
         Together they jump no more often than apart, and are as near each other as those of one
         host: two computers of one name may have started at almost the same time.
         """
-        together = self.pings.joined(pings).jumps(_SHARED_NS).sum()
-        apart = (one.jumps(_SHARED_NS).sum() for one in (self.pings, pings))
-        if together > max(apart):
+        together = self.pings.joined(other.pings).jumps(_SHARED_NS).sum()
+        if together > max(self._n_jumps, other._n_jumps):
             return False
-        scatter_ns = sum(one.scatter_ns(_RESET_NS) for one in (self.pings, pings))
-        return self.pings.usually_off_ns(pings, _SHARED_NS) <= max(_WIRED_NS, scatter_ns)
+        scatter_ns = self._scatter_ns + other._scatter_ns
+        off_ns = self.pings.usually_off_ns(other.pings, _SHARED_NS)
+        return off_ns <= max(_WIRED_NS, scatter_ns)
 
     def host_clock(self, machine: int) -> HostClock:
         name = self.hostname or f"stream-{self.streams[0].number}"

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from tracetime._kernels.xdf import window_medians
 from tracetime.formats.xdf.pings import Pings
 from tracetime.formats.xdf.shifts import MOST_NS, NO_SHIFT, Floats, Shift, columns
 
@@ -73,9 +74,9 @@ def _usual(at: Floats, offset: Floats, are_steady: npt.NDArray[np.bool_]) -> Flo
     rates, when = rates[steady], at[_SMOOTH // 2 : -(_SMOOTH // 2)][steady]
     between = (at[1:] + at[:-1]) / 2
     bounds = (np.searchsorted(when, between + ns) for ns in (-_AROUND_NS, _AROUND_NS))
-    around = (slice(first, last) for first, last in zip(*bounds, strict=True))
-    usual = [np.median(rates[some] if len(rates[some]) else rates) for some in around]
-    return np.concatenate([[0.0], np.cumsum(np.array(usual) * np.diff(at))])
+    usual = window_medians(rates, *bounds)
+    usual[np.isnan(usual)] = np.median(rates)
+    return np.concatenate([[0.0], np.cumsum(usual * np.diff(at))])
 
 
 def _are_in_ramps(at: Floats, beyond: Floats, scatter_ns: float) -> npt.NDArray[np.bool_]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tracetime._kernels.xdf import text_places
+from tracetime.formats.xdf.samples import Samples
+from tracetime.formats.xdf.seconds import Values
 from tracetime.formats.xdf.stream_header import StreamHeader
 from tracetime.trace.events_table import TYPES
 
@@ -20,29 +22,32 @@ _INSTANT: Final = TYPES.index("instant")
 MOST_CHANNELS: Final = 32
 """Samples of more have no args: a table of numbers says them better."""
 
+_FORMS: Final[dict[str, np.dtype[Any]]] = {
+    "float32": np.dtype("<f4"),
+    "double64": np.dtype("<f8"),
+    "int8": np.dtype("<i1"),
+    "int16": np.dtype("<i2"),
+    "int32": np.dtype("<i4"),
+    "int64": np.dtype("<i8"),
+}
+
 _NAMED: Final = {"category": "type", "track_name": "name", "process_name": "hostname"}
 """Columns, and what the header of a stream says of them."""
 
 
-def names_of(parts: Sequence[tuple[StreamHeader, Any]]) -> dict[str, pa.Array]:
-    """The columns of names of samples; see `name_columns`.
-
-    Args:
-        parts: the stream and the values of samples that follow each other, as `Samples` has them.
-    """
-    each: dict[int, tuple[StreamHeader, list[Any]]] = {}
-    for header, values in parts:
-        each.setdefault(header.number, (header, []))[1].append(values)
-    number = {stream: k for k, stream in enumerate(each)}
-    headers = [header for header, _ in each.values()]
-    lengths = [len(some) for _, some in parts]
-    stream = np.repeat([number[header.number] for header, _ in parts], lengths)
+def names_of(samples: Samples) -> dict[str, pa.Array]:
+    """The columns of names of samples; see `name_columns`."""
+    present, stream, counts = np.unique(samples.stream, return_inverse=True, return_counts=True)
+    headers = [samples.headers[index] for index in present.tolist()]
     # Values are made stream by stream.
-    back = np.argsort(np.argsort(stream, kind="stable"))
-    described = [_described(*of_one) for of_one in each.values()]
-    columns = [
-        pa.concat_arrays(column).take(pa.array(back)) for column in zip(*described, strict=True)
+    order = np.argsort(stream, kind="stable")
+    places = np.split(samples.places[order], np.cumsum(counts)[:-1])
+    described = [
+        _described(header, samples.data, of_one)
+        for header, of_one in zip(headers, places, strict=True)
     ]
+    back = pa.array(np.argsort(order))
+    columns = [pa.concat_arrays(column).take(back) for column in zip(*described, strict=True)]
     texts = {name: [getattr(h, field) for h in headers] for name, field in _NAMED.items()}
     names = {name: _repeated(given, stream) for name, given in texts.items()}
     names["track"] = pa.array(np.array([h.number for h in headers], np.uint64)[stream])
@@ -53,16 +58,24 @@ def names_of(parts: Sequence[tuple[StreamHeader, Any]]) -> dict[str, pa.Array]:
     return names
 
 
-def _described(header: StreamHeader, values: list[Any]) -> tuple[pa.Array, pa.Array, pa.Array]:
+def _described(
+    header: StreamHeader, data: bytes, places: Values
+) -> tuple[pa.Array, pa.Array, pa.Array]:
     """The name, the value and the args of each sample of one stream."""
+    n = len(places)
+    channels = header.channels if header.channels <= MOST_CHANNELS else 1
     if header.is_text:
-        rows = list(chain.from_iterable(values))
+        bounds = text_places(data, places, channels).tolist()
+        rows = [[data[begin:end].decode(errors="replace") for begin, end in row] for row in bounds]
         markers = pa.array([row[0] for row in rows], pa.string())
-        return markers, pa.nulls(len(rows), pa.float64()), _text_args(rows, len(rows))
-    numbers = np.concatenate(values)
+        return markers, pa.nulls(n, pa.float64()), _text_args(rows, n)
+    form = _FORMS[header.channel_format]
+    content = np.frombuffer(data, np.uint8)
+    windows = np.lib.stride_tricks.sliding_window_view(content, channels * form.itemsize)
+    numbers = windows[places].view(form)
     with np.errstate(invalid="ignore"):  # a signalling NaN
         first = pa.array(numbers[:, 0].astype(np.float64))
-    named = pa.repeat(pa.scalar(header.name or None, pa.string()), len(numbers))
+    named = pa.repeat(pa.scalar(header.name or None, pa.string()), n)
     return named, first, _number_args(numbers)
 
 
@@ -75,7 +88,7 @@ def _repeated(texts: list[str], which: npt.NDArray[np.intp]) -> pa.Array:
 
 
 def _text_args(values: Sequence[Sequence[str]], n: int) -> pa.Array:
-    if not values or not 1 < len(values[0]) <= MOST_CHANNELS:
+    if not values or len(values[0]) == 1:
         return pa.nulls(n, pa.string())
     texts = [
         json.dumps({"channels": row}, ensure_ascii=False, separators=(",", ":")) for row in values
@@ -84,9 +97,9 @@ def _text_args(values: Sequence[Sequence[str]], n: int) -> pa.Array:
 
 
 def _number_args(values: Any) -> pa.Array:
-    """The values of all channels, as JSON; null of one channel, and of very many."""
+    """The values of all channels, as JSON; null of one channel."""
     n, channels = values.shape
-    if not 1 < channels <= MOST_CHANNELS:
+    if channels == 1:
         return pa.nulls(n, pa.string())
     import pyarrow.compute as pc
 

@@ -11,18 +11,13 @@ from tracetime.columns.time_columns import time_column
 Seconds = npt.NDArray[np.float64]
 Values = npt.NDArray[np.int64]
 
-_MOST_S = 4.0e9
+MOST_S = 4.0e9
 """Of a time; Unix time reaches it in 2096. The difference of two fits in int64 ns."""
-
-
-def is_time(seconds: float) -> bool:
-    """Whether it is finite and fits in int64 ns."""
-    return abs(seconds) < _MOST_S
 
 
 def are_times(seconds: Seconds) -> npt.NDArray[np.bool_]:
     """Which are times: finite, and within int64 ns."""
-    fit: npt.NDArray[np.bool_] = np.abs(seconds) < _MOST_S
+    fit: npt.NDArray[np.bool_] = np.abs(seconds) < MOST_S
     return fit
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import struct
-from array import array
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from tracetime.formats.xdf.chunks import CLOCK_OFFSET, STREAM_HEADER, Chunk, walk
+from tracetime.formats.xdf.chunks import CLOCK_OFFSET, STREAM_HEADER, Chunk, Chunks, walk
 from tracetime.formats.xdf.content import Content
 from tracetime.formats.xdf.pings import Pings
-from tracetime.formats.xdf.seconds import is_time
+from tracetime.formats.xdf.seconds import Seconds, Values, are_times
 from tracetime.formats.xdf.stream_header import StreamHeader, read_header
 
 _MOST_STREAMS: Final = 4096
 _MOST_REFUSED: Final = 100
-_OFFSET: Final = struct.Struct("<dd")
+_OFFSET: Final = np.dtype([("when", "<f8"), ("offset", "<f8")])
 
 
 class ClockOffset(NamedTuple):
@@ -34,50 +32,69 @@ class ClockOffset(NamedTuple):
     offset: float
 
 
-def chunks_of(file: Content, headers: dict[int, StreamHeader]) -> Iterator[Chunk]:
-    """Yield the chunks of a file, each stream's after its header; fills `headers`.
+class ClockOffsets(NamedTuple):
+    """What ClockOffset chunks say, in the order of the file: the columns of `ClockOffset`."""
+
+    chunks: Chunks
+    when: Seconds
+    offset: Seconds
+
+
+def chunks_of(file: Content, headers: dict[int, StreamHeader]) -> Iterator[Chunks]:
+    """Yield the chunks of a file but for headers, each stream's after its own; fills `headers`.
 
     Raises:
         TraceError: as `walk` and `read_header`; a stream has no header, or two.
     """
-    for chunk in walk(file):
-        if chunk.tag == STREAM_HEADER:
-            if chunk.stream in headers:
-                raise chunk.error(f"stream {chunk.stream} has a second header")
-            if len(headers) == _MOST_STREAMS:
-                raise chunk.error(f"the file has more than {_MOST_STREAMS} streams")
-            headers[chunk.stream] = read_header(file, chunk)
-        elif chunk.stream >= 0 and chunk.stream not in headers:
-            raise chunk.error(f"stream {chunk.stream} has no header before this chunk")
-        elif chunk.tag == CLOCK_OFFSET and chunk.end - chunk.content != _OFFSET.size:
-            size = chunk.end - chunk.content
-            raise chunk.error(f"an offset of a clock has {size} bytes, not {_OFFSET.size}")
-        yield chunk
+    for chunks in walk(file):
+        begin = 0
+        for row in np.flatnonzero(chunks.tag == STREAM_HEADER).tolist():
+            yield from _checked(chunks.rows(slice(begin, row)), headers)
+            _add_header(file, chunks.one(row), headers)
+            begin = row + 1
+        yield from _checked(chunks.rows(slice(begin, None)), headers)
 
 
-def offsets_of(file: Content, headers: dict[int, StreamHeader]) -> Iterator[ClockOffset]:
+def _add_header(file: Content, chunk: Chunk, headers: dict[int, StreamHeader]) -> None:
+    if chunk.stream in headers:
+        raise chunk.error(f"stream {chunk.stream} has a second header")
+    if len(headers) == _MOST_STREAMS:
+        raise chunk.error(f"the file has more than {_MOST_STREAMS} streams")
+    headers[chunk.stream] = read_header(file, chunk)
+
+
+def _checked(chunks: Chunks, headers: dict[int, StreamHeader]) -> Iterator[Chunks]:
+    """The chunks up to one that cannot be."""
+    if not len(chunks.tag):
+        return
+    known = np.isin(chunks.stream, [-1, *headers])
+    sizes = chunks.end - chunks.content
+    whole = (chunks.tag != CLOCK_OFFSET) | (sizes == _OFFSET.itemsize)
+    if (known & whole).all():
+        yield chunks
+        return
+    row = int(np.argmin(known & whole))
+    yield chunks.rows(slice(row))
+    wrong = chunks.one(row)
+    if not known[row]:
+        raise wrong.error(f"stream {wrong.stream} has no header before this chunk")
+    raise wrong.error(f"an offset of a clock has {sizes[row]} bytes, not {_OFFSET.itemsize}")
+
+
+def offsets_of(file: Content, headers: dict[int, StreamHeader]) -> Iterator[ClockOffsets]:
     """Yield the offsets of clocks in a file; fills `headers`.
 
     Raises:
         TraceError: as `chunks_of`.
     """
-    for chunk in chunks_of(file, headers):
-        if chunk.tag == CLOCK_OFFSET:
-            yield ClockOffset(chunk, *_OFFSET.unpack(file.read(chunk.content, _OFFSET.size)))
-
-
-class _Columns:
-    """The offsets of one stream, one after another."""
-
-    def __init__(self) -> None:
-        self.when, self.offset, self.packet = array("d"), array("d"), array("q")
-
-    def pings(self) -> Pings:
-        return Pings.of(
-            np.array(self.when, np.float64),
-            np.array(self.offset, np.float64),
-            np.array(self.packet, np.int64),
-        )
+    for chunks in chunks_of(file, headers):
+        some = chunks.rows(chunks.tag == CLOCK_OFFSET)
+        if len(some.tag):
+            begin = int(some.content[0])
+            data = np.frombuffer(file.read(begin, int(some.end[-1]) - begin), np.uint8)
+            places = np.lib.stride_tricks.sliding_window_view(data, _OFFSET.itemsize)
+            said = places[some.content - begin].view(_OFFSET)[:, 0]
+            yield ClockOffsets(some, said["when"], said["offset"])
 
 
 class Streams:
@@ -94,22 +111,31 @@ class Streams:
         n_refused: how many there are.
     """
 
-    def __init__(self, offsets: Iterable[ClockOffset], headers: dict[int, StreamHeader]) -> None:
+    def __init__(self, offsets: Iterable[ClockOffsets], headers: dict[int, StreamHeader]) -> None:
         self.refused: list[ClockOffset] = []
         self.n_refused = 0
-        columns: dict[int, _Columns] = {}
-        for one in offsets:
-            if not all(map(is_time, (one.when, one.offset, one.when + one.offset))):
-                self._refuse(one)
-                continue
-            of_stream = columns.setdefault(one.chunk.stream, _Columns())
-            of_stream.when.append(one.when)
-            of_stream.offset.append(one.offset)
-            of_stream.packet.append(one.chunk.number)
+        none, no_number = np.empty(0), np.empty(0, np.int64)
+        columns = [(none, none, no_number, no_number)]
+        for some in offsets:
+            columns.append(self._times(some))
+        *of_pings, streams = map(np.concatenate, zip(*columns, strict=True))
+        order = np.argsort(streams, kind="stable")
+        numbers = np.array([*headers], np.int64)
+        bounds = (np.searchsorted(streams[order], numbers, side) for side in ("left", "right"))
+        each = zip(headers, *(bound.tolist() for bound in bounds), strict=True)
         self.headers = headers
-        self.pings = {number: columns.get(number, _Columns()).pings() for number in headers}
+        self.pings = {
+            number: Pings.of(*(column[order[begin:end]] for column in of_pings))
+            for number, begin, end in each
+        }
 
-    def _refuse(self, one: ClockOffset) -> None:
-        self.n_refused += 1
-        if len(self.refused) < _MOST_REFUSED:
-            self.refused.append(one)
+    def _times(self, some: ClockOffsets) -> tuple[Seconds, Seconds, Values, Values]:
+        """Those that are times, the others refused: when, offset, chunk and stream."""
+        fit = are_times(some.when) & are_times(some.offset) & are_times(some.when + some.offset)
+        refused = np.flatnonzero(~fit)
+        self.n_refused += len(refused)
+        for row in refused[: _MOST_REFUSED - len(self.refused)].tolist():
+            when, offset = float(some.when[row]), float(some.offset[row])
+            self.refused.append(ClockOffset(some.chunks.one(row), when, offset))
+        chunks = some.chunks.rows(fit)
+        return some.when[fit], some.offset[fit], chunks.number, chunks.stream

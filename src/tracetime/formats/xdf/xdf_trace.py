@@ -188,63 +188,48 @@ class XdfTrace(RecordTrace):
     def _read_records(self, names: bool) -> Iterator[Records]:
         back = StepsBack()
         try:
-            for parts, records in self._read_samples(names):
-                self._look_back(back, parts, records.columns)
+            for samples, records in self._read_samples(names):
+                self._look_back(back, samples, records.columns)
                 yield records
         except TraceError:
             self._steps_back = back
             raise
         self._steps_back = back
 
-    def _look_back(self, back: StepsBack, parts: list[Samples], columns: Columns) -> None:
+    def _look_back(self, back: StepsBack, samples: Samples, columns: Columns) -> None:
         """Look for samples that are earlier than those before them; not where the clock fell."""
-        streams = [-1 if self._hosts[p.header.number].steps else p.header.number for p in parts]
-        stream = np.repeat(np.array(streams, np.int64), [len(part.seconds) for part in parts])
+        numbers = [header.number for header in samples.headers]
+        streams = [-1 if self._hosts[number].steps else number for number in numbers]
+        stream = np.array(streams, np.int64)[samples.stream]
         rows = np.flatnonzero(stream >= 0)
         back.add(stream[rows], columns["timestamp"][rows], columns["packet"][rows])
 
-    def _read_samples(self, names: bool) -> Iterator[tuple[list[Samples], Records]]:
+    def _read_samples(self, names: bool) -> Iterator[tuple[Samples, Records]]:
         headers: dict[int, StreamHeader] = {}
         reader = SampleReader(self._content(), headers)
-        parts: list[Samples] = []
-        rows, fault = 0, None
-        try:
-            for samples in reader.read(chunks_of(self._content(), headers)):
-                for part in samples.parts(BATCH_ROWS):
-                    parts.append(part)
-                    rows += len(part.seconds)
-                    if rows >= BATCH_ROWS:
-                        ready, parts, rows = parts, [], 0
-                        yield ready, self._records(ready, names)
-        except TraceError as error:
-            fault = error
-        if parts:
-            yield parts, self._records(parts, names)
-        if fault is not None:
-            raise fault
+        for samples in reader.read(chunks_of(self._content(), headers), BATCH_ROWS):
+            yield samples, self._records(samples, names)
 
-    def _records(self, parts: list[Samples], names: bool) -> Records:
+    def _records(self, samples: Samples, names: bool) -> Records:
         """Samples as columns."""
-        lengths = [len(part.seconds) for part in parts]
-        times = nanoseconds(np.concatenate([part.seconds for part in parts]))
-        packets = np.repeat(np.array([p.chunk.number for p in parts], np.int64), lengths)
-        each = [self._hosts[part.header.number] for part in parts]
+        times = nanoseconds(samples.seconds)
+        each = [self._hosts[header.number] for header in samples.headers]
         hosts = {host.machine: host for host in each}
-        machine = np.repeat(np.array([host.machine for host in each], np.uint32), lengths)
+        machine = np.array([host.machine for host in each], np.uint32)[samples.stream]
         clock = np.empty(len(times), np.uint32)
         order = np.argsort(machine, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(machine[order])) + 1):
-            clock[rows] = hosts[int(machine[rows[0]])].clocks_of(packets[rows], times[rows])
+            clock[rows] = hosts[int(machine[rows[0]])].clocks_of(samples.number[rows], times[rows])
         columns: Columns = {
-            "packet": packets.astype(np.uint64),
-            "item": np.concatenate([part.items for part in parts]),
+            "packet": samples.number.astype(np.uint64),
+            "item": samples.item,
             "machine": machine,
             "clock": clock,
             "timestamp": times,
-            "offset": np.repeat(np.array([p.chunk.offset for p in parts], np.uint64), lengths),
+            "offset": samples.offset.astype(np.uint64),
         }
-        named = names_of([(p.header, p.values) for p in parts]) if names else {}
-        return Records(columns, named, self._position(parts[-1].chunk.end))
+        named = names_of(samples) if names else {}
+        return Records(columns, named, self._position(samples.end))
 
     def _position(self, end: int) -> int:
         """The byte of the file on disk for one of its content."""
