@@ -12,7 +12,10 @@ Each message says what to do next. Each function's docstring says which errors i
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from msgspec import Meta
 
 REASONS: Final[tuple[str, ...]] = (
     "resolved",
@@ -54,17 +57,33 @@ OPEN_ENDED: Final = (ONE_SIDED, AMBIGUOUS_SOURCE)
 """The codes of bars that nothing may bound on a side, which then is an end of int64."""
 
 
+ErrorCode = Literal["usage", "trace", "conversion", "source", "error"]
+
+
+class ErrorFacts(TypedDict):
+    """Why a command, or the reading of a trace, ended.
+
+    Attributes:
+        code: whose fault it is.
+        message: what is wrong, and what to do next.
+        offset: the byte of the uncompressed trace where the fault begins; null: unknown.
+        packet: the index of the packet with the fault; null: unknown.
+    """
+
+    code: ErrorCode
+    message: str
+    offset: Annotated[int, Meta(ge=0)] | None
+    packet: Annotated[int, Meta(ge=0)] | None
+
+
 class TracetimeError(Exception):
     """Root of all errors that tracetime raises on purpose."""
 
-    code: ClassVar[str] = "error"
+    code: ClassVar[ErrorCode] = "error"
     """The kind of error, as one word: `usage`, `trace`, `conversion` or `source`."""
 
-    def to_dict(self) -> dict[str, str | int | None]:
-        """The error in the types of JSON: code, message, offset, packet.
-
-        offset and packet: of a trace's errors; None where they are unknown.
-        """
+    def to_dict(self) -> ErrorFacts:
+        """The error in the types of JSON."""
         return {"code": self.code, "message": str(self), "offset": None, "packet": None}
 
 
@@ -98,10 +117,14 @@ class TraceError(TracetimeError):
         """The same error with the trace's path, for where several traces are read."""
         return TraceError(f"{path}: {self.message}", self.offset, self.packet)
 
-    def to_dict(self) -> dict[str, str | int | None]:
+    def to_dict(self) -> ErrorFacts:
         """The same as of other errors; the message does not repeat offset and packet."""
-        where = {"offset": self.offset, "packet": self.packet}
-        return {"code": self.code, "message": self.message} | where
+        return {
+            "code": self.code,
+            "message": self.message,
+            "offset": self.offset,
+            "packet": self.packet,
+        }
 
     def __str__(self) -> str:
         places = []

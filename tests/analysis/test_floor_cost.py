@@ -34,15 +34,15 @@ def test_nothing_was_looked_at_yet():
 def test_the_first_of_the_clocks_that_are_farthest_off_is_named():
     cost = FloorCost()
     cost.note(A, 0)
-    assert (cost.clock, cost.largest_ns) == (A, 0)
+    assert (cost.clock, cost.at_most_ns) == (A, 0)
     cost.note(B, 0)
     assert cost.clock == A
     cost.note(B, 5)
     cost.note(A, 5)
-    assert (cost.clock, cost.largest_ns) == (B, 5)
+    assert (cost.clock, cost.at_most_ns) == (B, 5)
     cost.note(A, 6)
     cost.note(B, 1)
-    assert (cost.clock, cost.largest_ns) == (A, 6)
+    assert (cost.clock, cost.at_most_ns) == (A, 6)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_it_is_a_limit_where_all_is_settled_and_tied(settled, untied, is_limit):
 
 
 @pytest.mark.parametrize(
-    ("drift_ns", "largest_ns", "drifts_on"),
+    ("drift_ns", "at_most_ns", "drifts_on"),
     [
         (10_000, 0, False),
         (10_001, 0, True),
@@ -75,10 +75,10 @@ def test_it_is_a_limit_where_all_is_settled_and_tied(settled, untied, is_limit):
     ],
 )
 def test_an_old_offset_matters_beyond_ten_microseconds_and_what_was_seen(
-    drift_ns, largest_ns, drifts_on
+    drift_ns, at_most_ns, drifts_on
 ):
     cost = FloorCost()
-    cost.drift_ns, cost.largest_ns = drift_ns, largest_ns
+    cost.drift_ns, cost.at_most_ns = drift_ns, at_most_ns
     assert cost.drifts_on == drifts_on
 
 
@@ -92,8 +92,8 @@ def test_what_was_seen_of_every_event_counts_in_place_of_what_was_sampled():
         events.untied = {A}
         sampled.join(events)
         expected = (B, 9) if seen is None else (A, 3)
-        assert (sampled.clock, sampled.largest_ns) == expected
-        rest = sampled.reordered, sampled.clocks_left_out, sampled.untied, sampled.settled
+        assert (sampled.clock, sampled.at_most_ns) == expected
+        rest = sampled.events_reordered, sampled.clocks_left_out, sampled.untied, sampled.settled
         assert rest == (4, 0, {A}, True)
 
 
@@ -123,9 +123,9 @@ def test_events_on_the_wrong_side_of_another(floor, earliest, latest, reordered)
     cost = FloorCost()
     columns = [np.array(column, dtype=np.int64) for column in (floor, earliest, latest)]
     cost.count_order(*columns)
-    assert cost.reordered == reordered
+    assert cost.events_reordered == reordered
     cost.count_order(*columns)
-    assert cost.reordered == 2 * reordered
+    assert cost.events_reordered == 2 * reordered
 
 
 def test_distances_fit_in_uint64():
@@ -162,7 +162,7 @@ def test_floor_is_looked_at_at_snapshots_half_way_and_just_before_the_next(monke
 
 
 def test_how_much_is_looked_at_at_once_and_at_most():
-    """As the documentation of `FloorCost.reordered` has it: a million of events together."""
+    """As the documentation of `FloorCost.events_reordered` has it: a million of events together."""
     assert floor_cost._ORDERED_TOGETHER == 1_048_576
     assert (floor_cost._GAPS_SAMPLED, floor_cost.CLOCKS_SAMPLED, floor_cost._MOST_CONSTANT) == (
         2048,

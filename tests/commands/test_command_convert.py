@@ -291,7 +291,7 @@ def test_the_summary_compares_the_events_of_all_clocks(tracetime, write, tmp_pat
     path = write(trace(*packets))
     with open_trace(path) as opened:
         cost = convert(opened, tmp_path / "o.parquet").floor_cost
-        assert (cost.is_limit, cost.clocks_left_out, cost.reordered) == (False, 17, None)
+        assert (cost.is_limit, cost.clocks_left_out, cost.events_reordered) == (False, 17, None)
     result = json.loads(tracetime("convert", path, "-o", tmp_path / "o.csv", "--json")[1])
     cost = result["floor_cost"]
     assert (cost["is_limit"], cost["clocks_left_out"]) == (True, 0)

@@ -84,7 +84,9 @@ def seen(schema, value, place, root):
     else:
         yield place, "null" if value is None else "value"
         if isinstance(value, dict):
+            names = schema.get("propertyNames", {})
             for key, part in value.items():
+                yield from seen(names, key, place, root) if "$ref" in names else ()
                 known = key in schema.get("properties", {})
                 if known or schema.get("additionalProperties"):
                     within = schema["properties"][key] if known else schema["additionalProperties"]

@@ -16,21 +16,6 @@ def text(says: str, **more: object) -> Schema:
     return {"description": says, "type": "string", **more}
 
 
-def flag(says: str) -> Schema:
-    """True or false."""
-    return {"description": says, "type": "boolean"}
-
-
-def number(says: str, **more: object) -> Schema:
-    """A number that need not be whole."""
-    return {"description": says, "type": "number", **more}
-
-
-def count(says: str) -> Schema:
-    """A whole number from 0."""
-    return {"description": says, "type": "integer", "minimum": 0}
-
-
 def int64(says: str) -> Schema:
     """A whole number of 64 bits: a time, or a difference of times."""
     return {
@@ -46,15 +31,9 @@ def one_of(says: str, values: Iterable[str]) -> Schema:
     return {"description": says, "type": "string", "enum": list(values)}
 
 
-def constant(says: str, value: int | str) -> Schema:
-    """Always this value."""
-    kind = "string" if isinstance(value, str) else "integer"
-    return {"description": says, "type": kind, "const": value}
-
-
-def listed(says: str, items: Schema, **more: object) -> Schema:
+def listed(says: str, items: Schema) -> Schema:
     """A list."""
-    return {"description": says, "type": "array", "items": items, **more}
+    return {"description": says, "type": "array", "items": items}
 
 
 def record(says: str, properties: Mapping[str, Schema], optional: Collection[str] = ()) -> Schema:
@@ -68,10 +47,9 @@ def record(says: str, properties: Mapping[str, Schema], optional: Collection[str
     }
 
 
-def by_name(says: str, values: Schema, names: Iterable[str] | None = None) -> Schema:
-    """An object whose keys are data: any names, or some of these."""
-    more = {} if names is None else {"propertyNames": {"enum": list(names)}}
-    return {"description": says, "type": "object", "additionalProperties": values, **more}
+def by_name(says: str, values: Schema) -> Schema:
+    """An object whose keys are data."""
+    return {"description": says, "type": "object", "additionalProperties": values}
 
 
 def shared(name: str, says: str) -> Schema:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tools.json_schemas import SHAPES, schemas
+from tools.json_schemas import SHAPES, SHARED, schemas
 from tools.json_schemas.notation import Schema
-from tools.json_schemas.shared import SHARED
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 FOLDER: Final = DOCS / "schemas"
@@ -111,9 +110,6 @@ def _rows(shape: Schema, path: str) -> Iterator[tuple[str, str, str]]:
         optional = key not in shape["required"]
         yield f"{path}{dot}{key}", _type(value, optional), _meaning(value)
         yield from _rows(value, f"{path}{dot}{key}")
-    values = shape.get("additionalProperties")
-    if values:
-        yield f"{path}.*", _type(values, False), _meaning(values)
 
 
 def _of_any(shapes: list[Schema], path: str) -> Iterator[tuple[str, str, str]]:
@@ -142,6 +138,8 @@ def _word(kind: str, shape: Schema) -> str:
         return f"list of {shape['items']['type']}s"
     if kind == "array":
         return "list of objects"
+    if kind == "object" and shape.get("additionalProperties"):
+        return f"{kind} of {shape['additionalProperties']['type']}s"
     return _TYPES.get(kind, kind)
 
 

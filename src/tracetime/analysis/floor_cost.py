@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tracetime.analysis.constant_offsets import ConstantOffsets
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.json_facts import Document, as_json
 from tracetime.columns.arrays import known_of, values_of
 from tracetime.errors import (
     TracetimeError,
@@ -23,6 +24,9 @@ from tracetime.graph.clock_graph import coat
 from tracetime.graph.graph import Graph
 from tracetime.graph.values import ascending, distances, gains
 from tracetime.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
 
 Values = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -43,33 +47,37 @@ _NEGLIGIBLE_NS: Final = 10_000
 """Drift of less does not matter, however small the cost that is known."""
 
 
-class FloorCost:
+@as_json("clock at_most_ns events_reordered clocks_left_out clocks_untied is_limit")
+class FloorCost(Document):
     """How far the floor policy's trace time is from the tube's estimate.
 
     Attributes:
-        clock: the clock where it is farthest; None where nothing was compared.
-        largest_ns: how far that is.
-        reordered: how many events floor puts in another order than they had by their bars: behind
-            one that came later or, where those are fewer, before one that came earlier (its
-            earliest is after the other's latest; ties in file order; a million of events of the
-            file at a time). None where events were not examined.
-        clocks_left_out: how many clocks may be farther off, and were not examined.
+        clock: the clock of the events that are farthest; null without any.
+        at_most_ns: how far that is, ns.
+        events_reordered: how many events floor puts in an order that is wrong by their bars; null:
+            unknown.
+        clocks_left_out: how many clocks were not compared: there are too many.
         untied: the clocks of events that floor places and the tube has no path for, or a bar with
             an open side: how far off they are is unknown.
-        settled: whether no event of all other clocks can be farther off than `largest_ns`.
-        ended_early: whether floor had placed events of a clock before it ran backwards; how well
-            is not examined.
+        settled: whether no event of all other clocks can be farther off than `at_most_ns`.
+        ended_early: whether floor had placed events of a clock before it ran backwards; how well is
+            not examined.
         other_ways: whether a clock has several paths to the trace clock, or none in one hop: floor
             may have placed its events by another, which is not examined.
         drift_ns: how far the offset of a clock changed over the whole trace, at most.
-        leaves_bars: whether floor's time was seen outside of the tube's bar. While it is within,
-            no two events can be in an order that their bars rule out.
+        leaves_bars: whether floor's time was seen outside of the tube's bar. While it is within, no
+            two events can be in an order that their bars rule out.
     """
 
+    clock: ClockId | None
+    at_most_ns: Count
+    events_reordered: Count | None
+    clocks_left_out: Count
+
     def __init__(self, reordered: int | None = None) -> None:
-        self.clock: ClockId | None = None
-        self.largest_ns = 0
-        self.reordered = reordered
+        self.clock = None
+        self.at_most_ns = 0
+        self.events_reordered = reordered
         self.clocks_left_out = 0
         self.untied: set[ClockId] = set()
         self.drift_ns = 0
@@ -91,27 +99,32 @@ class FloorCost:
 
     def note(self, clock: ClockId, distance_ns: int) -> None:
         """Note a distance that events of a clock may have."""
-        if self.clock is None or distance_ns > self.largest_ns:
-            self.clock, self.largest_ns = clock, distance_ns
+        if self.clock is None or distance_ns > self.at_most_ns:
+            self.clock, self.at_most_ns = clock, distance_ns
 
     def join(self, events: FloorCost) -> None:
         """Take over what was seen of every event."""
         if events.clock is not None:
-            self.clock, self.largest_ns = events.clock, events.largest_ns
-        self.reordered = events.reordered
+            self.clock, self.at_most_ns = events.clock, events.at_most_ns
+        self.events_reordered = events.events_reordered
         self.clocks_left_out = 0
         self.untied = events.untied
         self.settled = True
 
     @property
+    def clocks_untied(self) -> Count:
+        """Of how many clocks nothing says how far off they are."""
+        return len(self.untied)
+
+    @property
     def is_limit(self) -> bool:
-        """Whether no event can be farther off than `largest_ns`."""
+        """Whether no event is farther off than at_most_ns."""
         return self.settled and not self.untied
 
     @property
     def drifts_on(self) -> bool:
         """Whether an offset older than the last can make floor much worse."""
-        return self.drift_ns > max(self.largest_ns, _NEGLIGIBLE_NS)
+        return self.drift_ns > max(self.at_most_ns, _NEGLIGIBLE_NS)
 
     def order(self, floor: Values, earliest: Values, latest: Values) -> None:
         """Note the next events of the file, to be counted a million at a time."""
@@ -128,7 +141,7 @@ class FloorCost:
 
     def count_order(self, floor: Values, earliest: Values, latest: Values) -> None:
         """Count the events that floor puts on the wrong side of another."""
-        self.reordered = self.reordered or 0
+        self.events_reordered = self.events_reordered or 0
         if not np.any((floor < earliest) | (floor > latest)):
             # Bars that overlap where floor puts their events allow its order.
             return
@@ -136,18 +149,7 @@ class FloorCost:
         earliest, latest = earliest[order], latest[order]
         behind = np.maximum.accumulate(earliest)[:-1] > latest[1:]
         before = np.minimum.accumulate(latest[::-1])[::-1][1:] < earliest[:-1]
-        self.reordered += int(min(np.count_nonzero(behind), np.count_nonzero(before)))
-
-    def to_dict(self) -> dict[str, object]:
-        """The facts in the types of JSON."""
-        return {
-            "clock": None if self.clock is None else str(self.clock),
-            "at_most_ns": self.largest_ns,
-            "events_reordered": self.reordered,
-            "clocks_left_out": self.clocks_left_out,
-            "clocks_untied": len(self.untied),
-            "is_limit": self.is_limit,
-        }
+        self.events_reordered += int(min(np.count_nonzero(behind), np.count_nonzero(before)))
 
 
 def floor_cost_of_events(trace: Trace) -> FloorCost:
@@ -212,7 +214,7 @@ def floor_cost_at_snapshots(
         if limit is not None:
             cost.note(listed[k], limit)
         else:
-            cost.clocks_left_out += int(changes[k] > cost.largest_ns)
+            cost.clocks_left_out += int(changes[k] > cost.at_most_ns)
     are_tied = graph.tubes.machines.are_tied
     cost.untied = {listed[k] for k in away if not are_tied(listed[k], trace_clock)}
     cost.settled = not (cost.clocks_left_out or cost.ended_early or cost.other_ways)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from tracetime.analysis.advice import ADVICE, READ_LATER
 from tracetime.analysis.event_counts import EventCounts
@@ -20,12 +20,17 @@ from tracetime.analysis.floor_cost import (
 )
 from tracetime.analysis.groups import Group
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.json_facts import Document, as_json
 from tracetime.errors import PLACED, REASONS, RESOLVED, UNKNOWN_SOURCE_CLOCK, TraceError
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.clock_graph import inner
 from tracetime.graph.tube.bars import Bars
 
 if TYPE_CHECKING:
+    from msgspec import Meta
+
+    from tracetime.clocks.ids import Scope
+    from tracetime.clocks.json_types import Count, Status
     from tracetime.graph.info import ClockInfo
     from tracetime.trace.facts import TraceWarning
     from tracetime.trace.trace import Trace, TraceReading
@@ -48,144 +53,160 @@ _FAULTS_QUOTED: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class KindCount:
-    """Events of one kind: how many, and how many with each status."""
+    """Events of one kind: how many, and how many with each status.
+
+    Attributes:
+        kind: the kind.
+        events: how many there are.
+        statuses: how many there are with each status.
+    """
 
     kind: str
-    events: int
-    statuses: dict[str, int]
+    events: Count
+    statuses: dict[Status, Count]
 
 
+@as_json("clock scope unit_ns incremental monotonic snapshots first_ns last_ns events unresolved")
 @dataclass(frozen=True, slots=True)
 class ClockUse:
     """One clock of a trace: its snapshots (readings in ns), and the events read in it.
 
     `first_ns` and `last_ns` are its first and last reading in a snapshot, None without any. Clock
     0 stands for events that name no clock.
+
+    Attributes:
+        clock: the clock; 0 stands for events that name none.
+        unit_ns: how many ns its unit is.
+        incremental: whether its timestamps are differences.
+        monotonic: whether it never ran backwards.
+        snapshots: how many snapshots have it.
+        first_ns: its first reading in a snapshot, ns; null without any.
+        last_ns: its last reading in a snapshot, ns; null without any.
+        events: how many events were read in it.
+        unresolved: how many of these have no trace time.
     """
 
     clock: ClockId
-    unit_ns: int
+    unit_ns: Count
     incremental: bool
     monotonic: bool
-    snapshots: int
+    snapshots: Count
     first_ns: int | None
     last_ns: int | None
-    events: int
-    unresolved: int
+    events: Count
+    unresolved: Count
+
+    @property
+    def scope(self) -> Scope:
+        """Where the clock's number has a meaning."""
+        return self.clock.scope
+
+
+class ClockEvents(NamedTuple):
+    """Events of one clock.
+
+    Attributes:
+        clock: the clock.
+        events: how many there are.
+    """
+
+    clock: ClockId
+    events: Count
+
+
+class ToFloorCost(NamedTuple):
+    """How far to_time of the floor policy is from where the tube puts that trace time.
+
+    Attributes:
+        at_most_ns: how far, ns.
+        is_limit: whether no event is farther off than at_most_ns.
+    """
+
+    at_most_ns: Count
+    is_limit: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """One reason why events have no trace time: how many, in which clocks, and what to do."""
+    """One reason why events have no trace time: how many, in which clocks, and what to do.
 
-    reason: str
-    events: int
-    clocks: tuple[tuple[ClockId, int], ...]
+    Attributes:
+        reason: the status of these events.
+        events: how many there are.
+        clocks: the clocks that they were read in.
+        advice: what to do.
+    """
+
+    reason: Annotated[str, Meta(extra_json_schema={"enum": list(REASONS[2:])})]
+    events: Count
+    clocks: tuple[ClockEvents, ...]
     advice: str
 
 
+@as_json(
+    "trace out trace_clock policy bars floor_cost rows unresolved kinds clocks reasons to "
+    "to_unresolved to_floor_cost warnings n_warnings events_dropped names_left_out truncated"
+)
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Document):
     """What came of an import.
 
     Attributes:
-        trace, out: paths of the trace and of what was written.
-        trace_clock: the clock that trace_time counts in.
-        policy: how it was converted.
-        bars: of the tube policy; None with floor, which has none.
-        floor_cost: how far floor's trace time is from the tube's; of every event with the tube
-            policy, with floor where that is at its best and worst (`floor_cost_at_snapshots`).
-        rows: of the events table.
-        kinds, clocks, reasons: see their classes; reasons in the order of `errors.REASONS`.
-        to: the clock of the column to_time, if there is one.
-        to_unresolved: rows with a trace_time, but without a to_time.
+        trace: the trace, as it was named.
+        out: the file that was written.
+        trace_clock: the clock that trace time counts in.
+        policy: how events came to trace time.
+        rows: how many events there are.
+        kinds: events by kind, the most frequent first.
+        clocks: the clocks of the trace.
+        reasons: why events have no trace time.
+        to: the clock of --to; null without it.
+        to_unresolved: how many events have a trace time, and no time on that clock.
         to_cost_ns: with floor, how far to_time is at most from where the tube puts that trace_time;
             floor_cost is how far off that is. None where nothing was compared.
         to_cost_is_limit: whether every to_time was.
-        warnings, n_warnings: the first warnings, and how many there are in all.
-        events_dropped: events that the recorder says it dropped: they are in no row.
-        truncated: the error after which the rest of the file was not read.
-        names_left_out: with names, how many there was no room for; else None.
+        warnings: what is wrong in the trace and did not end its reading: the first of them.
+        n_warnings: how many warnings there are in all.
+        events_dropped: events that the recorder says it dropped: they are not in the trace.
+        truncated: with --partial, the error after which the rest was not read; null if all was
+            read.
+        bars: the error bars of the tube policy; null with floor, which has none.
+        floor_cost: how far the trace time of the floor policy is from the tube's.
+        names_left_out: how many names there was no room for; null without --with-names.
     """
 
     trace: str
     out: str
     trace_clock: ClockId
     policy: PolicyName
-    rows: int
+    rows: Count
     kinds: tuple[KindCount, ...]
     clocks: tuple[ClockUse, ...]
     reasons: tuple[Unresolved, ...]
     to: ClockId | None = None
-    to_unresolved: int = 0
+    to_unresolved: Count = 0
     to_cost_ns: int | None = None
     to_cost_is_limit: bool = True
     warnings: tuple[TraceWarning, ...] = ()
-    n_warnings: int = 0
-    events_dropped: int = 0
+    n_warnings: Count = 0
+    events_dropped: Count = 0
     truncated: TraceError | None = None
     bars: Bars | None = None
-    floor_cost: FloorCost | None = None
-    names_left_out: int | None = None
+    floor_cost: FloorCost = field(default_factory=FloorCost)
+    names_left_out: Count | None = None
 
     @property
-    def unresolved(self) -> int:
+    def unresolved(self) -> Count:
         """How many events have no trace time."""
         return sum(reason.events for reason in self.reasons)
 
-    def _to_floor_cost(self) -> dict[str, Any] | None:
+    @property
+    def to_floor_cost(self) -> ToFloorCost | None:
+        """How far to_time of the floor policy is from where the tube puts that trace time; null:
+        not compared."""
         if self.to_cost_ns is None:
             return None
-        return {"at_most_ns": self.to_cost_ns, "is_limit": self.to_cost_is_limit}
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the summary in the types of JSON; clocks are written as `str(ClockId)` does."""
-        return {
-            "trace": self.trace,
-            "out": self.out,
-            "trace_clock": str(self.trace_clock),
-            "policy": self.policy,
-            "bars": self.bars,
-            "floor_cost": None if self.floor_cost is None else self.floor_cost.to_dict(),
-            "rows": self.rows,
-            "unresolved": self.unresolved,
-            "kinds": [
-                {"kind": kind.kind, "events": kind.events, "statuses": kind.statuses}
-                for kind in self.kinds
-            ],
-            "clocks": [
-                {
-                    "clock": str(use.clock),
-                    "scope": use.clock.scope,
-                    "unit_ns": use.unit_ns,
-                    "incremental": use.incremental,
-                    "monotonic": use.monotonic,
-                    "snapshots": use.snapshots,
-                    "first_ns": use.first_ns,
-                    "last_ns": use.last_ns,
-                    "events": use.events,
-                    "unresolved": use.unresolved,
-                }
-                for use in self.clocks
-            ],
-            "reasons": [
-                {
-                    "reason": reason.reason,
-                    "events": reason.events,
-                    "clocks": [{"clock": str(c), "events": n} for c, n in reason.clocks],
-                    "advice": reason.advice,
-                }
-                for reason in self.reasons
-            ],
-            "to": None if self.to is None else str(self.to),
-            "to_unresolved": self.to_unresolved,
-            "to_floor_cost": self._to_floor_cost(),
-            "warnings": [warning._asdict() for warning in self.warnings],
-            "n_warnings": self.n_warnings,
-            "events_dropped": self.events_dropped,
-            "names_left_out": self.names_left_out,
-            "truncated": None if self.truncated is None else self.truncated.to_dict(),
-        }
+        return ToFloorCost(self.to_cost_ns, self.to_cost_is_limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +262,7 @@ def summarise(
         events_dropped=trace.events_dropped,
         truncated=reading.truncated,
         bars=options.bars if options.policy == "tube" else None,
-        floor_cost=cost,
+        floor_cost=cost or FloorCost(),
         names_left_out=reading.names_left_out if options.names else None,
     )
 
@@ -267,7 +288,7 @@ def _floor_cost(
         cost.join(floor_cost_of_events(trace))
     elif cost.settled and not cost.leaves_bars:
         # No event can be reordered: all floor times are within their bars.
-        cost.reordered = 0
+        cost.events_reordered = 0
     return cost
 
 
@@ -279,7 +300,7 @@ def settle_cost(trace: Trace, summary: Summary) -> None:
     cost = summary.floor_cost
     if cost is None or summary.rows > _COMPARED_ROWS or len(summary.clocks) > _COMPARED_CLOCKS:
         return
-    if cost.reordered is None or not cost.settled:
+    if cost.events_reordered is None or not cost.settled:
         cost.join(floor_cost_of_events(trace))
 
 
@@ -315,7 +336,7 @@ def _by_clock(
         Unresolved(
             reason,
             clocks.total(),
-            tuple(clocks.most_common()),
+            tuple(ClockEvents(*most) for most in clocks.most_common()),
             _advice(reason, clocks, faults, in_snapshots if policy == "floor" else set()),
         )
         for reason, clocks in by_reason.items()

@@ -299,7 +299,7 @@ class Survey:
     @property
     def reordered(self) -> int:
         """How many events floor puts in another order than they had by their bars."""
-        return self._floor_cost.reordered or 0
+        return self._floor_cost.events_reordered or 0
 
     @cached_property
     def straying_ns(self) -> dict[ClockId, int]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,16 @@ from tracetime._kernels.capture import read_column
 from tracetime.capture.sample import Finding
 from tracetime.capture.sampling import TRIES, Sampler
 from tracetime.clocks.ids import ClockId, ClockLike
+from tracetime.clocks.json_facts import Document, as_json
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources.adjtimex import read_adjtimex
 from tracetime.sources.device import CalibratedDevice
 from tracetime.sources.source import ClockSource, Unavailable
 from tracetime.sources.time_domains import TimeDomain
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count, NotEmpty, NotNegative
 
 Values = npt.NDArray[np.int64]
 
@@ -37,94 +41,91 @@ _READS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Quantiles of some half-widths, ns."""
+    """Quantiles of some half-widths, ns.
 
-    min: int
-    median: int
-    p99: int
-    max: int
+    Attributes:
+        min: the smallest.
+        median: the median.
+        p99: the 99th percentile.
+        max: the largest.
+    """
+
+    min: Count
+    median: Count
+    p99: Count
+    max: Count
 
 
+@as_json("name _id _tick_ns read_ns offset_ns _drift_ppm _half_width_ns note? time_domains?")
 @dataclass(frozen=True, slots=True)
-class ClockCalibration:
+class ClockCalibration(Document):
     """One clock against the reference.
 
     Attributes:
-        name, id: of the clock.
+        name: the name of the clock.
         short_name: what a caller may call it: `TSC`, `vulkan:0`; else the name.
-        tick_ns: what it steps by, as measured.
-        read_ns: what one reading costs; of a device, one call with its host clock.
-        offset_ns: by how much it is ahead of the reference, the median over the snapshots.
-        drift_ppm: how much faster it ran than the reference; None if the time was too short to
-            measure it: a clock of coarse ticks, or one snapshot.
-        half_width_ns: None for the reference itself.
-        note: what a user should know about it; None for nothing.
-        time_domains: of a device: all that it lists, by number.
+        id: its number, as in traces.
+        tick_ns: what it steps by, ns, as measured.
+        read_ns: how long one reading takes, ns.
+        offset_ns: by how much it is ahead of the reference, ns: the median over the snapshots.
+        drift_ppm: by how much it runs faster than the reference, ppm; null where the time was too
+            short to measure it.
+        half_width_ns: how far the offset can be off, ns; all 0 of the reference.
+        note: what a user should know about it; absent for nothing.
+        time_domains: what the device can be calibrated with; absent of other clocks.
     """
 
     name: str
     short_name: str
     id: ClockId
     tick_ns: float
-    read_ns: int
+    read_ns: Count
     offset_ns: int
     drift_ppm: float | None
     half_width_ns: Spread | None
     note: str | None
     time_domains: tuple[TimeDomain, ...] = ()
 
-    def to_dict(self) -> dict[str, object]:
-        """In the types of JSON; `note` and `time_domains` only if there are any."""
-        half = self.half_width_ns or Spread(0, 0, 0, 0)
-        values: dict[str, object] = {
-            "name": self.name,
-            "id": self.id.clock,
-            "tick_ns": round(self.tick_ns, 3),
-            "read_ns": self.read_ns,
-            "offset_ns": self.offset_ns,
-            "drift_ppm": None if self.drift_ppm is None else round(self.drift_ppm, 4),
-            "half_width_ns": {
-                "min": half.min,
-                "median": half.median,
-                "p99": half.p99,
-                "max": half.max,
-            },
-        }
-        if self.note is not None:
-            values["note"] = self.note
-        if self.time_domains:
-            values["time_domains"] = [one._asdict() for one in self.time_domains]
-        return values
+    @property
+    def _id(self) -> Count:
+        """Its number, as in traces."""
+        return self.id.clock
+
+    @property
+    def _tick_ns(self) -> NotNegative:
+        """What it steps by, ns, as measured."""
+        return round(self.tick_ns, 3)
+
+    @property
+    def _drift_ppm(self) -> float | None:
+        """By how much it runs faster than the reference, ppm; null where the time was too short to
+        measure it."""
+        return None if self.drift_ppm is None else round(self.drift_ppm, 4)
+
+    @property
+    def _half_width_ns(self) -> Spread:
+        """How far the offset can be off, ns; all 0 of the reference."""
+        return self.half_width_ns or Spread(0, 0, 0, 0)
 
 
+@as_json("reference clocks unavailable findings?")
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Document):
     """The clocks of a machine, as they were found.
 
     Attributes:
-        reference: name of the clock that the others were bracketed by.
+        reference: the name of the clock that the others are compared with.
         clocks: the reference, and the others.
-        unavailable: clocks that are not available, and why.
-        findings: faults of the clocks, each kind once.
+        unavailable: the clocks that are not available here.
+        findings: faults of the clocks, each kind once; absent without any.
         adjtimex: what steers the clocks; None if the system does not say.
     """
 
     reference: str
-    clocks: tuple[ClockCalibration, ...]
+    clocks: Annotated[tuple[ClockCalibration, ...], NotEmpty]
     unavailable: tuple[Unavailable, ...]
     findings: tuple[Finding, ...]
     adjtimex: KernelClock | None
-
-    def to_dict(self) -> dict[str, object]:
-        """In the types of JSON."""
-        values: dict[str, Any] = {
-            "reference": self.reference,
-            "clocks": [clock.to_dict() for clock in self.clocks],
-            "unavailable": [entry._asdict() for entry in self.unavailable],
-        }
-        if self.findings:
-            values["findings"] = [finding._asdict() for finding in self.findings]
-        return values
 
 
 def calibrate(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections import Counter
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tracetime.text import printable
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import FromOne
 
 THE_FILE: Final = "the file"
 FULL: Final = "max_size is reached: events and snapshots are left out but for the last one"
@@ -28,7 +31,7 @@ class Problem(NamedTuple):
 
     what: str
     message: str
-    times: int
+    times: FromOne
 
 
 class Problems:

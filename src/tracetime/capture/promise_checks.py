@@ -3,39 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from tracetime.capture.deviation_bounds import ROUNDS, Wait, sleep
 from tracetime.capture.promises import PROMISES, Promise, check_group
 from tracetime.capture.sample import Finding
 from tracetime.capture.sampling import Sampler
 from tracetime.clocks.ids import ClockLike
+from tracetime.clocks.json_facts import as_json
 from tracetime.errors import SourceError
 from tracetime.sources.device import CalibratedDevice
 from tracetime.sources.local import LocalClocks
 from tracetime.sources.names import HOST
 from tracetime.sources.source import ClockSource, Unavailable
 
+if TYPE_CHECKING:
+    from msgspec import Meta
+
+    from tracetime.clocks.json_types import NotEmpty
+
 _GROUP: Final = ("group", "the deviation of the host's clocks read as a group holds their ticks")
 
 
+@as_json("promise says holds findings error")
 class Kept(NamedTuple):
     """Whether one promise is kept.
 
     Attributes:
-        promise, says: its name, and the promise in words.
+        promise: its name.
+        says: the promise in words.
         findings: how it is broken.
-        error: why it could not be checked; None if it was.
+        error: why it was not checked; null where it was.
     """
 
-    promise: str
+    promise: Annotated[
+        str, Meta(extra_json_schema={"enum": ["group", *(one.name for one in PROMISES)]})
+    ]
     says: str
     findings: tuple[Finding, ...] = ()
     error: str | None = None
 
     @property
     def holds(self) -> bool | None:
-        """None if that could not be checked."""
+        """Whether it is kept; null: that was not checked."""
         return None if self.error is not None else not self.findings
 
     @property
@@ -43,38 +53,26 @@ class Kept(NamedTuple):
         """Whether results cannot be relied on, or nobody knows."""
         return self.error is not None or any(one.severity == "error" for one in self.findings)
 
-    def to_dict(self) -> dict[str, object]:
-        """In the types of JSON."""
-        return {
-            "promise": self.promise,
-            "says": self.says,
-            "holds": self.holds,
-            "findings": [finding._asdict() for finding in self.findings],
-            "error": self.error,
-        }
-
 
 class Checked(NamedTuple):
     """A device, or the host, and its promises.
 
     Attributes:
-        name, short_name: of its clock; `host` for the host.
+        name: the name of its clock; `host` for the host.
+        short_name: what --clock may call it, too: `vulkan:0`.
         label: what its maker calls it.
+        promises: what it promises.
     """
 
     name: str
     short_name: str
     label: str
-    promises: tuple[Kept, ...]
+    promises: Annotated[tuple[Kept, ...], NotEmpty]
 
     @property
     def fails(self) -> bool:
         """Whether any promise fails."""
         return any(one.fails for one in self.promises)
-
-    def to_dict(self) -> dict[str, object]:
-        """In the types of JSON."""
-        return {**self._asdict(), "promises": [one.to_dict() for one in self.promises]}
 
 
 def check(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
@@ -18,21 +18,24 @@ from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.results import Bounds
 from tracetime.sources.device import CalibratedDevice
 
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import FaultCode
+
 
 class Finding(NamedTuple):
     """A fault of a clock.
 
     Attributes:
-        code: `went_back`, `host_clock_differs`, `bits_above`, or a code of `promises.py`.
-        clock: the clock's name.
+        code: its kind.
+        clock: the name of the clock.
         message: what happened, with numbers, and what to do.
-        severity: `error`: results that use this clock are wrong; or `warning`.
+        severity: what uses this clock is wrong, or may be.
     """
 
-    code: str
+    code: FaultCode
     clock: str
     message: str
-    severity: str = "error"
+    severity: Literal["error", "warning"] = "error"
 
 
 def device_error(code: str, device: CalibratedDevice, message: str) -> Finding:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import total_ordering
-from typing import ClassVar, Final, Protocol, SupportsIndex, TypeAlias, TypeVar
+from typing import ClassVar, Final, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 from tracetime._kernels.common.hashed import Hashed, fnv_1a
 from tracetime.errors import UsageError
@@ -73,6 +73,9 @@ def clock_id(name: str) -> int:
     except UnicodeEncodeError:
         raise UsageError(f"clock name {name!r} cannot be written in UTF-8") from None
     return fnv_1a(data) | FIRST_HASHED_CLOCK
+
+
+Scope: TypeAlias = Literal["builtin", "sequence", "global"]
 
 
 @total_ordering
@@ -152,7 +155,7 @@ class ClockId(Hashed):
         return made
 
     @property
-    def scope(self) -> str:
+    def scope(self) -> Scope:
         """`builtin`, `sequence` or `global`: where this clock's number has a meaning."""
         if self.clock < FIRST_SEQUENCE_CLOCK:
             return "builtin"

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import TracebackType
-from typing import Final, NoReturn
+from typing import Final, Literal, NoReturn, TypedDict
 
 import click
 
@@ -24,6 +24,7 @@ from tracetime.commands import signals
 from tracetime.commands.terminal import echo, echo_error
 from tracetime.errors import (
     ConversionError,
+    ErrorFacts,
     NoBoundError,
     SourceError,
     TraceError,
@@ -234,10 +235,23 @@ def _fail(error: TracetimeError, args: Sequence[str], hint: str = "") -> int:
     return exit_code(error)
 
 
+class ErrorDocument(TypedDict):
+    """Why a command failed, on standard error.
+
+    Attributes:
+        schema: the version of this shape.
+        error: the error.
+    """
+
+    schema: Literal[1]
+    error: ErrorFacts
+
+
 def report_error(error: TracetimeError, as_json: bool, hint: str = "") -> None:
     """Print an error on stderr: as text, or as a JSON object."""
     if as_json:
-        echo(json_text({"schema": SCHEMA, "error": error.to_dict()}), err=True)
+        facts: ErrorDocument = {"schema": SCHEMA, "error": error.to_dict()}
+        echo(json_text(facts), err=True)
     else:
         echo_error("tracetime: error", str(error), hint)
 

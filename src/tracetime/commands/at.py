@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import click
 
@@ -34,6 +34,16 @@ if TYPE_CHECKING:
     from tracetime.trace.trace import Trace
 
 REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
+
+
+class At(TypedDict):
+    """A conversion.
+
+    Attributes:
+        trace: the trace, as it was named.
+    """
+
+    trace: str
 
 
 @click.command("at")
@@ -121,7 +131,8 @@ def command(  # noqa: PLR0913  a parameter for each option
     if truncated is not None:
         echo(f"warning: reading stopped early: {truncated}", err=True)
     if as_json:
-        print_json(_facts(trace, explanation))
+        facts: At = {"trace": trace}
+        print_json(facts | explanation.to_dict())
     else:
         screen = console()
         for line in str(explanation).split("\n"):
@@ -175,54 +186,3 @@ def _explain(  # noqa: PLR0913  the options of the command that concern the conv
         bars=bars,
         near=None if around is None else (around, trace.trace_clock),
     )
-
-
-def _facts(trace: str, explanation: Explanation | TubeExplanation) -> dict[str, Any]:
-    from tracetime.graph.tube.explanation import TubeExplanation
-
-    facts: dict[str, Any] = {
-        "trace": trace,
-        "from": str(explanation.src),
-        "to": str(explanation.dst),
-        "value": explanation.value,
-        "value_unit": explanation.value_unit,
-    }
-    if isinstance(explanation, TubeExplanation):
-        facts |= {
-            "policy": "tube",
-            "bars": explanation.bars,
-            "basis": explanation.basis,
-            "result": explanation.result,
-            "unit": explanation.unit,
-            "earliest": explanation.earliest,
-            "latest": explanation.latest,
-        }
-    else:
-        facts |= {
-            "policy": "floor",
-            "unit_ns": explanation.unit_ns,
-            "result": explanation.result,
-            "unit": explanation.unit,
-        }
-    outside = explanation.outside
-    facts["extrapolated"] = "" if outside is None else outside.side
-    facts["outside_ns"] = 0 if outside is None else outside.ns
-    facts["steps"] = [
-        {name: _plain(value) for name, value in step._asdict().items()}
-        for step in explanation.steps
-    ]
-    if explanation.src.clock in WALL:
-        facts["value_utc"] = format_wall_time(explanation.value)
-    if explanation.dst.clock in WALL:
-        facts["result_utc"] = format_wall_time(explanation.result)
-    return facts
-
-
-def _plain(value: Any) -> Any:
-    """A part of a step in the types of JSON."""
-    from tracetime.graph.tube.binding import BindingOrder
-    from tracetime.graph.tube.feasible_rates import FeasibleRates
-
-    if isinstance(value, BindingOrder | FeasibleRates):
-        return {name: _plain(part) for name, part in value._asdict().items()}
-    return str(value) if isinstance(value, ClockId) else value

@@ -78,7 +78,7 @@ def command(
         if summary.truncated is not None:
             echo(f"warning: reading stopped early: {summary.truncated}", err=True)
     elif as_json:
-        print_json(summary.to_dict())
+        print_json(summary)
     else:
         _print(console(), summary, time.perf_counter() - started)
 

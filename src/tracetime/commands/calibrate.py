@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 import click
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracetime.capture.calibrate import Calibration
+    from tracetime.capture.promise_checks import Checked
     from tracetime.capture.sample import Finding
+    from tracetime.clocks.json_types import NotEmpty
     from tracetime.sources.source import Unavailable
 
 _ANSWERS: Final = {True: "yes", False: "no", None: "?"}
@@ -81,7 +83,7 @@ def command(
     with Progress("reading clocks", seconds):
         result = calibrate(clocks or None, snapshots, reference=reference, seconds=seconds)
     if as_json:
-        print_json(result.to_dict())
+        print_json(result)
         return DONE
     screen = console()
     echo(f"{count(snapshots, 'snapshot')} in {seconds:g} s, against {result.reference}.")
@@ -96,6 +98,18 @@ def command(
     return DONE
 
 
+class Check(TypedDict):
+    """Whether devices keep their promises.
+
+    Attributes:
+        checked: the host, and each device.
+        unavailable: the clocks that are not available here.
+    """
+
+    checked: Annotated[list[Checked], NotEmpty]
+    unavailable: list[Unavailable]
+
+
 def _check(clocks: tuple[str, ...], as_json: bool) -> int:
     """Check what devices promise; return the exit code."""
     from tracetime.capture.promise_checks import check
@@ -104,12 +118,8 @@ def _check(clocks: tuple[str, ...], as_json: bool) -> int:
         checked, unavailable = check(clocks or None)
     code = CHECK_FAILED if any(clock.fails for clock in checked) else DONE
     if as_json:
-        print_json(
-            {
-                "checked": [clock.to_dict() for clock in checked],
-                "unavailable": [entry._asdict() for entry in unavailable],
-            }
-        )
+        facts: Check = {"checked": checked, "unavailable": unavailable}
+        print_json(facts)
         return code
     screen = console()
     for clock in checked:

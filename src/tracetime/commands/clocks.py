@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import click
 
@@ -27,8 +27,12 @@ from tracetime.graph.clock_names import coverage
 from tracetime.text import count, duration, printable
 
 if TYPE_CHECKING:
+    from tracetime.clocks.ids import Scope
+    from tracetime.clocks.json_types import Count
+    from tracetime.errors import TraceError
     from tracetime.graph.clock_graph import ClockGraph
-    from tracetime.graph.info import ClockInfo
+    from tracetime.graph.info import ClockInfo, SeriesInfo
+    from tracetime.trace.facts import TraceWarning, WallClockBounds
     from tracetime.trace.trace import Trace
 
 
@@ -91,36 +95,111 @@ def command(
             _print(opened.source, every)
 
 
-def _facts(trace: Trace) -> dict[str, Any]:
+class _Clock(TypedDict):
+    """A clock, and its readings.
+
+    Attributes:
+        clock: the clock.
+        unit_ns: how many ns its unit is.
+        incremental: whether its timestamps are differences.
+        monotonic: whether it never ran backwards.
+        snapshots: how many snapshots have it.
+        first_ns: its first reading in a snapshot, ns; null without any.
+        last_ns: its last reading in a snapshot, ns; null without any.
+        name: the name that the trace or --clock-name declares.
+        scope: where the clock's number has a meaning.
+    """
+
+    clock: ClockId
+    unit_ns: Count
+    incremental: bool
+    monotonic: bool
+    snapshots: Count
+    first_ns: int | None
+    last_ns: int | None
+    name: str | None
+    scope: Scope
+
+
+class _Edge(TypedDict):
+    """Timestamps of one clock convert to the other.
+
+    Attributes:
+        src: the one.
+        dst: the other.
+        snapshots: how many snapshots have both.
+    """
+
+    src: ClockId
+    dst: ClockId
+    snapshots: Count
+
+
+class _Orders(TypedDict):
+    """Orders of two clocks, one way.
+
+    Attributes:
+        before: the clock that was read first.
+        after: the clock that was read after it.
+        orders: how many there are.
+    """
+
+    before: ClockId
+    after: ClockId
+    orders: Count
+
+
+class Clocks(TypedDict):
+    """The clock graph of a trace.
+
+    Attributes:
+        trace: the trace, as it was named.
+        trace_clock: the clock that trace time counts in.
+        clocks: the clocks of the snapshots.
+        edges: the edges of the graph; null where there are more than 65,536: series has them.
+        series: the lists of clocks that snapshots have.
+        orders: the readings of one clock that happened before those of another, which bound both.
+        wall_clock_bounds: what time services said of the wall clocks while they were recorded.
+        warnings: what is wrong in the trace and did not end its reading: the first of them.
+        n_warnings: how many warnings there are in all.
+        events_dropped: events that the recorder says it dropped: they are not in the trace.
+        truncated: with --partial, the error after which the rest was not read; null if all was
+            read.
+    """
+
+    trace: str
+    trace_clock: ClockId
+    clocks: list[_Clock]
+    edges: list[_Edge] | None
+    series: list[SeriesInfo]
+    orders: list[_Orders]
+    wall_clock_bounds: Sequence[WallClockBounds]
+    warnings: Sequence[TraceWarning]
+    n_warnings: Count
+    events_dropped: Count
+    truncated: TraceError | None
+
+
+def _facts(trace: Trace) -> Clocks:
     graph = trace.clocks
     return {
         "trace": trace.path,
-        "trace_clock": str(trace.trace_clock),
+        "trace_clock": trace.trace_clock,
         "clocks": [
-            info._asdict()
-            | {
-                "clock": str(info.clock),
-                "name": graph.names.get(info.clock),
-                "scope": info.clock.scope,
-            }
+            {**info._asdict(), "name": graph.names.get(info.clock), "scope": info.clock.scope}  # type: ignore[typeddict-item]
             for info in graph.clocks()
         ],
         "edges": _edges(graph),
-        "series": [
-            {"clocks": [str(clock) for clock in clocks], "snapshots": snapshots}
-            for clocks, snapshots in graph.series()
-        ],
+        "series": graph.series(),
         "orders": [
-            {"before": str(before), "after": str(after), "orders": orders}
+            {"before": before, "after": after, "orders": orders}
             for before, after, orders in graph.orders()
         ],
-        "wall_clock_bounds": [
-            bounds._asdict() | {"clock": str(bounds.clock)} for bounds in trace.wall_clock_bounds
-        ],
-        "warnings": [warning._asdict() for warning in trace.warnings],
+        "wall_clock_bounds": trace.wall_clock_bounds,
+        "warnings": trace.warnings,
         "n_warnings": trace.n_warnings,
         "events_dropped": trace.events_dropped,
-        "truncated": None if trace.truncated is None else trace.truncated.to_dict(),
+        "truncated": trace.truncated,
     }
 
 
@@ -129,13 +208,12 @@ def _most_edges(graph: ClockGraph) -> int:
     return sum(len(clocks) * (len(clocks) - 1) for clocks, _ in graph.series())
 
 
-def _edges(graph: ClockGraph) -> list[dict[str, Any]] | None:
+def _edges(graph: ClockGraph) -> list[_Edge] | None:
     """Return the edges; None if they are too many, and `series` has the same information."""
     if _most_edges(graph) > EDGES_LISTED:
         return None
     return [
-        {"src": str(src), "dst": str(dst), "snapshots": snapshots}
-        for src, dst, snapshots in graph.edges()
+        {"src": src, "dst": dst, "snapshots": snapshots} for src, dst, snapshots in graph.edges()
     ]
 
 

@@ -184,7 +184,7 @@ def command(  # noqa: PLR0913  a parameter for each option
         if summary.truncated is not None:
             echo(f"warning: reading stopped early: {summary.truncated}", err=True)
     elif as_json:
-        print_json(summary.to_dict())
+        print_json(summary)
     else:
         print_summary(summary, time.perf_counter() - started, names)
     failed = strict and (summary.unresolved or summary.truncated is not None)

@@ -123,20 +123,21 @@ def _floor_cost(summary: Summary, names: Mapping[ClockId, str]) -> str:
             return "The floor policy has no error here: no event was converted from another clock"
         return ""
     name = names.get(cost.clock, str(cost.clock))
-    if cost.reordered is None:
+    if cost.events_reordered is None:
         order = "--policy tube says how many events that puts in the wrong order"
     else:
-        order = f"it puts {count(cost.reordered, 'event')} in an order that is wrong by their bars"
+        events = count(cost.events_reordered, "event")
+        order = f"it puts {events} in an order that is wrong by their bars"
     if untied:
         order += f"; {untied}"
     if floor:
         also = f", and its {to_cost}" if to_cost else ""
         return (
-            f"The floor policy's trace time is {_limit(cost.largest_ns, cost.settled)} from the "
+            f"The floor policy's trace time is {_limit(cost.at_most_ns, cost.settled)} from the "
             f"tube's estimate here ({name}){also}; {order}. --policy tube writes the estimate, "
             "with error bars"
         )
-    at_most = duration(cost.largest_ns, decimals=True)
+    at_most = duration(cost.at_most_ns, decimals=True)
     return (
         f"The floor policy's trace time is at most {at_most} from these estimates ({name}); {order}"
     )

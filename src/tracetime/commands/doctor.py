@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, TypedDict
 
 import click
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracetime.clocks.ids import ClockId
+    from tracetime.clocks.json_types import Count, FindingCode, NotEmpty, Status
     from tracetime.doctor import Finding
     from tracetime.trace.trace import Trace
 
@@ -99,7 +100,7 @@ def command(
     if code is not None:
         _check_code(code)
     domains = domains_of(limits)
-    results: list[dict[str, Any]] = []
+    results: list[Read | Unread] = []
     exit_with = DONE
     worst = len(SEVERITIES)
     names: dict[ClockId, str] = {}
@@ -117,13 +118,13 @@ def command(
             except TracetimeError as error:
                 # The other traces are read all the same.
                 exit_with = max(exit_with, exit_code(error))
-                results.append({"trace": path, "error": error.to_dict()})
+                results.append({"trace": path, "error": error})
                 if not as_json:
                     prefix = f"{printable(path)}: " if (path,) != traces else ""
                     echo_error("tracetime: error", f"{prefix}{error}")
                 continue
             worst = min([worst, *(SEVERITIES.index(finding.severity) for finding in findings)])
-            result = {"trace": path, "findings": [finding.to_dict() for finding in findings]}
+            result: Read = {"trace": path, "findings": findings}
             if events is not None:
                 result["events"] = events.to_pylist()
             results.append(result)
@@ -134,13 +135,80 @@ def command(
             else:
                 _print_events(path, findings, code, events)
     if as_json:
-        print_json({"schema": SCHEMA, "traces": results})
+        report: Doctor = {"schema": SCHEMA, "traces": results}
+        print_json(report)
     if any("findings" in result for result in results):
         warn_of_absent(domains, present, names)
     if exit_with != DONE:
         return exit_with
     failed = fail_on is not None and worst <= SEVERITIES.index(fail_on)
     return CHECK_FAILED if failed else DONE
+
+
+class FindingEvent(TypedDict):
+    """One event.
+
+    Attributes:
+        finding: the number of its finding, as in the report of all findings.
+        code: the code of its finding.
+        packet: the index of its packet.
+        kind: what it is.
+        item: its index in the packet, of its kind.
+        name: its name; null without any.
+        timestamp: its timestamp, in its own clock.
+        trace_time: when it was, ns of trace time; null: unknown.
+        status: whether it has a trace time, or why not.
+        off_ns: how much later floor places it than the tube, ns; null: not compared.
+    """
+
+    finding: Count
+    code: FindingCode
+    packet: Count
+    kind: str
+    item: Count
+    name: str | None
+    timestamp: int
+    trace_time: int | None
+    status: Status
+    off_ns: int | None
+
+
+class Read(TypedDict):
+    """A trace that was read.
+
+    Attributes:
+        trace: the trace, as it was named.
+        findings: what is wrong, the worst first.
+        events: with --events, the events of the findings with that code.
+    """
+
+    trace: str
+    findings: Sequence[Finding]
+    events: NotRequired[list[FindingEvent]]
+
+
+class Unread(TypedDict):
+    """A trace that cannot be read.
+
+    Attributes:
+        trace: the trace, as it was named.
+        error: why it cannot be read.
+    """
+
+    trace: str
+    error: TracetimeError
+
+
+class Doctor(TypedDict):
+    """What is wrong with the clocks of traces.
+
+    Attributes:
+        schema: the version of this shape.
+        traces: the traces, in the order of the arguments.
+    """
+
+    schema: Literal[1]
+    traces: Annotated[list[Read | Unread], NotEmpty]
 
 
 def _check_code(code: str) -> None:

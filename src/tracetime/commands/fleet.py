@@ -101,7 +101,7 @@ def _fleet_options(table: str) -> Callable[[F], F]:
                 running["progress"] = progress
                 summary: FleetSummary = function(*args, running=running, **values)
             if as_json:
-                print_json(summary.to_dict())
+                print_json(summary)
             else:
                 _print(summary, table)
             return CHECK_FAILED if summary.rejected > max_failures else DONE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import click
 
@@ -17,6 +17,7 @@ from tracetime.text import count, duration, printable
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tracetime.clocks.json_types import Count
     from tracetime.fleet.figures import DataSetSummary
 
 _MOST_LINES: Final = 25
@@ -69,12 +70,25 @@ def command(
         with file_for(out, ".html") as file:
             written = fleet.summary_page(summary, file)
     if as_json:
-        print_json({**summary.to_dict(), "report": out, "bytes": written})
+        page: Page = {"report": out, "bytes": written}
+        print_json(summary.to_dict() | page)
     elif out != "-":
         _print(summary)
         if out is not None:
             echo(f"\nreport: {printable(out)} ({size(written)})")
     return CHECK_FAILED if _failed(summary, fail_on) else DONE
+
+
+class Page(TypedDict):
+    """The page of the summary.
+
+    Attributes:
+        report: the page of -o that was written; null without.
+        bytes: the size of the page; 0 without.
+    """
+
+    report: str | None
+    bytes: Count
 
 
 def _failed(summary: DataSetSummary, fail_on: str | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import click
 
@@ -33,6 +33,17 @@ _MOST_PAIRS: Final = 6
 
 _MOST_PIDS: Final = 4
 """So many pids are named."""
+
+
+class Merge(TypedDict):
+    """Where files lie on one timeline, and what ties them. It is printed before an error about
+    files that nothing ties, too.
+
+    Attributes:
+        out: the file to write; null without -o.
+    """
+
+    out: str | None
 
 
 @click.command("merge")
@@ -116,7 +127,7 @@ def _print_end(out: str | None, report: MergeReport, as_json: bool) -> None:
     """Print what came of writing."""
     if as_json:
         if report.written is not None:
-            print_json({"out": out} | report.to_dict())
+            _print_facts(out, report)
     elif report.written is not None:
         _print_written(console(), report.written)
     elif out is not None:
@@ -128,7 +139,12 @@ def _print_end(out: str | None, report: MergeReport, as_json: bool) -> None:
 def _print_json(out: str | None, report: MergeReport) -> None:
     """Print the report, unless it is to have what came of writing, too."""
     if out is None or not out.endswith(".pftrace") or not report.is_tied:
-        print_json({"out": out} | report.to_dict())
+        _print_facts(out, report)
+
+
+def _print_facts(out: str | None, report: MergeReport) -> None:
+    facts: Merge = {"out": out}
+    print_json(facts | report.to_dict())
 
 
 def _print_written(screen: Console, written: WrittenTrace) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import click
 
@@ -14,6 +14,12 @@ from tracetime.commands.terminal import echo
 from tracetime.text import duration
 
 if TYPE_CHECKING:
+    from typing import get_args
+
+    from msgspec import Meta
+
+    from tracetime.clocks.json_types import Count
+    from tracetime.sources.source import Unavailable
     from tracetime.sources.time_service.service import SourceName
     from tracetime.sources.time_service.true_time import TrueTime, WallClock
 
@@ -74,10 +80,49 @@ def _written(now: TrueTime, ns: int) -> str:
     return text if now.clock == "REALTIME" else f"{text.removesuffix('Z')} TAI"
 
 
-def _facts(now: TrueTime, refusals: dict[str, str]) -> dict[str, Any]:
+class Now(TypedDict):
+    """Between which times true time was.
+
+    Attributes:
+        earliest_ns: true time was not before that, ns since 1970.
+        estimate_ns: the middle.
+        latest_ns: true time was not after that, ns since 1970.
+        clock: what these are of: UTC as POSIX counts it, or TAI.
+        source: the time service that bounds it.
+        age_ns: how old what the service said was, ns; the bounds have grown since.
+        half_width_ns: how far the estimate is off at most, ns.
+        earliest: the same as `earliest_ns`, in ISO 8601; TAI ends in TAI.
+        estimate: the same as `estimate_ns`.
+        latest: the same as `latest_ns`.
+        not_used: better sources that state no bound.
+    """
+
+    earliest_ns: int
+    estimate_ns: int
+    latest_ns: int
+    clock: WallClock
+    source: Annotated[str, Meta(extra_json_schema={"enum": list(get_args(SourceName))})]
+    age_ns: Count
+    half_width_ns: Count
+    earliest: str
+    estimate: str
+    latest: str
+    not_used: list[Unavailable]
+
+
+def _facts(now: TrueTime, refusals: dict[str, str]) -> Now:
+    from tracetime.sources.source import Unavailable
+
     return {
-        **now._asdict(),
+        "earliest_ns": now.earliest_ns,
+        "estimate_ns": now.estimate_ns,
+        "latest_ns": now.latest_ns,
+        "clock": now.clock,
+        "source": now.source,
+        "age_ns": now.age_ns,
         "half_width_ns": now.half_width_ns,
-        **{name: _written(now, ns) for name, ns in _times(now).items()},
-        "not_used": [{"name": name, "reason": reason} for name, reason in refusals.items()],
+        "earliest": _written(now, now.earliest_ns),
+        "estimate": _written(now, now.estimate_ns),
+        "latest": _written(now, now.latest_ns),
+        "not_used": [Unavailable(*refusal) for refusal in refusals.items()],
     }

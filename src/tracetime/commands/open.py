@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 import click
 
@@ -18,9 +18,13 @@ from tracetime.text import count, duration
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracetime.analysis.placement_errors import ClockError
+    from msgspec import Meta
+
+    from tracetime.analysis.placement_errors import BEFORE_ZERO, ClockError
     from tracetime.clocks.domain import ClockDomain
     from tracetime.clocks.ids import ClockId
+    from tracetime.clocks.json_types import Count
+    from tracetime.errors import REASONS
     from tracetime.verbs.error_tracks import ErrorTracks
 
 _MOST_LISTED: Final = 8
@@ -86,7 +90,12 @@ def command(
     with serving(trace, content=content, inserted=inserted, end=end, ui=ui or UI) as served:
         if as_json:
             errors = None if tracks is None else _facts(tracks, name)
-            facts = {"trace": trace, "url": served.url, "link": served.link, "errors": errors}
+            facts: Open = {
+                "trace": trace,
+                "url": served.url,
+                "link": served.link,
+                "errors": errors,
+            }
             print_json(facts)
         else:
             if tracks is not None:
@@ -129,14 +138,95 @@ def _with_tracks(
         raise TraceError(message, error.offset, error.packet) from error
 
 
-def _facts(tracks: ErrorTracks, name: Callable[[ClockId], str]) -> dict[str, Any]:
+class _Shift(TypedDict):
+    """How much later than the tube's estimate events are drawn, ns.
+
+    Attributes:
+        least: the least.
+        greatest: the greatest.
+    """
+
+    least: int
+    greatest: int
+
+
+class _Clock(TypedDict):
+    """One clock.
+
+    Attributes:
+        clock: the clock of the events.
+        name: its display name.
+        events: how many events it has.
+        error_ns: how far off an event can be at most, ns.
+        shift_ns: how much later than the tube's estimate they are drawn, ns.
+        track: whether it has a track: the worst ones have.
+    """
+
+    clock: ClockId
+    name: str
+    events: Count
+    error_ns: Count
+    shift_ns: _Shift
+    track: bool
+
+
+class _Without(TypedDict):
+    """The events of one clock.
+
+    Attributes:
+        clock: the clock of the events.
+        name: its display name.
+        events: how many there are.
+        drawn: whether they are.
+        reason: why they have no error bar, or are not drawn.
+    """
+
+    clock: ClockId
+    name: str
+    events: Count
+    drawn: bool
+    reason: Annotated[str, Meta(extra_json_schema={"enum": [*REASONS, BEFORE_ZERO]})]
+
+
+class _Errors(TypedDict):
+    """How far off events are drawn; null without --tube.
+
+    Attributes:
+        truncated: with --partial, the error after which the rest was not read; null if all was
+            read.
+        clocks: the clocks of events with error bars, the worst first; the trace clock has no error.
+        without_error: events without an error bar, and those that are not drawn.
+    """
+
+    truncated: TraceError | None
+    clocks: list[_Clock]
+    without_error: list[_Without]
+
+
+class Open(TypedDict):
+    """Where the trace is served, and the link that opens it.
+
+    Attributes:
+        trace: the trace, as it was named.
+        url: where the UI fetches the trace.
+        link: the link that opens the UI with the trace.
+        errors: how far off events are drawn; null without --tube.
+    """
+
+    trace: str
+    url: str
+    link: str
+    errors: _Errors | None
+
+
+def _facts(tracks: ErrorTracks, name: Callable[[ClockId], str]) -> _Errors:
     return {
-        "truncated": None if tracks.truncated is None else tracks.truncated.to_dict(),
-        "clocks": [_clock_facts(one, name) | {"track": True} for one in tracks.clocks]
-        + [_clock_facts(one, name) | {"track": False} for one in tracks.left_out],
+        "truncated": tracks.truncated,
+        "clocks": [_clock_facts(one, name, True) for one in tracks.clocks]
+        + [_clock_facts(one, name, False) for one in tracks.left_out],
         "without_error": [
             {
-                "clock": str(one.clock),
+                "clock": one.clock,
                 "name": name(one.clock),
                 "events": one.events,
                 "drawn": one.drawn,
@@ -147,13 +237,14 @@ def _facts(tracks: ErrorTracks, name: Callable[[ClockId], str]) -> dict[str, Any
     }
 
 
-def _clock_facts(one: ClockError, name: Callable[[ClockId], str]) -> dict[str, Any]:
+def _clock_facts(one: ClockError, name: Callable[[ClockId], str], track: bool) -> _Clock:
     return {
-        "clock": str(one.clock),
+        "clock": one.clock,
         "name": name(one.clock),
         "events": one.events,
         "error_ns": one.most_ns,
         "shift_ns": {"least": one.earliest_shift_ns, "greatest": one.latest_shift_ns},
+        "track": track,
     }
 
 

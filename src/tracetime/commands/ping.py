@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -78,7 +78,7 @@ def command(
             host, bursts=bursts, target_error_ns=target_error, key_file=key_file, timeout_s=timeout
         )
     if as_json:
-        print_json(_facts(found))
+        print_json(found)
     else:
         _print(found)
     # After that: what was measured is not lost with a file that cannot be written.
@@ -109,7 +109,3 @@ def _print(found: PingResult) -> None:
             echo(f"{count(n, what)} {said}")
     if found.restarts:
         echo("a machine was suspended or started again: rounds before that are not used")
-
-
-def _facts(found: PingResult) -> dict[str, Any]:
-    return {**found._asdict(), "half_width_ns": found.half_width_ns}

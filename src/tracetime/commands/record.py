@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import click
 
@@ -30,7 +30,9 @@ from tracetime.errors import UsageError
 from tracetime.text import count, duration, printable
 
 if TYPE_CHECKING:
+    from tracetime.capture.problems import Problem
     from tracetime.capture.recorder import Recorder
+    from tracetime.clocks.json_types import Count, FromOne
     from tracetime.hosts.peer import Peer
 
 _S: Final = 1_000_000_000
@@ -310,8 +312,49 @@ def _text(words: str) -> str:
     return printable(words.encode(errors="replace").decode())
 
 
+class _Peer(TypedDict):
+    """Another machine.
+
+    Attributes:
+        name: as it was given, without udp://.
+        machines: its machine_id in the trace; another one after each suspend or restart.
+        exchanges: how many exchanges with it the trace has.
+    """
+
+    name: str
+    machines: list[FromOne]
+    exchanges: Count
+
+
+class Record(TypedDict):
+    """What was recorded.
+
+    Attributes:
+        trace: the trace that was written.
+        bytes: its size.
+        snapshots: how many snapshots it has.
+        clocks: the names of the clocks that were read.
+        events_dropped: how many events did not fit into the file.
+        out_of_reach: the names of the clocks whose half-width alone is above --target-error.
+        floor_error_ns: by how much the floor policy was off at most between two snapshots, by
+            clock.
+        peers: the other machines of --peer, in the order given.
+        problems: what went wrong while recording went on.
+    """
+
+    trace: str
+    bytes: Count
+    snapshots: Count
+    clocks: list[str]
+    events_dropped: Count
+    out_of_reach: Sequence[str]
+    floor_error_ns: dict[str, Count]
+    peers: list[_Peer]
+    problems: Sequence[Problem]
+
+
 def _report(rec: Recorder, target_error: int | None, peers: Sequence[Peer], as_json: bool) -> None:
-    facts = {
+    facts: Record = {
         "trace": rec.path,
         "bytes": rec.size,
         "snapshots": rec.snapshots,
@@ -323,7 +366,7 @@ def _report(rec: Recorder, target_error: int | None, peers: Sequence[Peer], as_j
             {"name": peer.name, "machines": peer.machines, "exchanges": peer.exchanges}
             for peer in peers
         ],
-        "problems": [problem._asdict() for problem in rec.problems],
+        "problems": rec.problems,
     }
     if as_json:
         print_json(facts)

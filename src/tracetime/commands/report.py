@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import click
 
@@ -15,8 +16,44 @@ from tracetime.commands.show import console, print_json, print_text, size
 from tracetime.errors import UsageError
 from tracetime.text import printable
 
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
+    from tracetime.doctor import Finding
+
 _MOST_CLOCKS: Final = 1 << 16
 """Of more clocks a page takes seconds and 0.5 GB, and still shows only the first ones."""
+
+
+class _Pair(TypedDict):
+    """Two clocks that have a picture.
+
+    Attributes:
+        hub: the display name of the clock that the other is compared with.
+        clock: the display name of the clock.
+    """
+
+    hub: str
+    clock: str
+
+
+class Report(TypedDict):
+    """What came of writing the page.
+
+    Attributes:
+        trace: the trace, as it was named.
+        report: the page that was written.
+        bytes: its size.
+        findings: what is wrong, the worst first.
+        pairs: the pairs of clocks that have a picture.
+        left_out: the clocks without a picture: there are too many, or they matter less.
+    """
+
+    trace: str
+    report: str
+    bytes: Count
+    findings: Sequence[Finding]
+    pairs: list[_Pair]
+    left_out: Sequence[str]
 
 
 @click.command("report", context_settings={"default_map": {"max_clocks": _MOST_CLOCKS}})
@@ -66,16 +103,15 @@ def command(
     if to_stdout:
         return
     if as_json:
-        print_json(
-            {
-                "trace": trace,
-                "report": page.path,
-                "bytes": page.size,
-                "findings": [finding.to_dict() for finding in page.findings],
-                "pairs": [{"hub": reference, "clock": clock} for reference, clock in page.pairs],
-                "left_out": page.left_out,
-            }
-        )
+        facts: Report = {
+            "trace": trace,
+            "report": page.path,
+            "bytes": page.size,
+            "findings": page.findings,
+            "pairs": [{"hub": reference, "clock": clock} for reference, clock in page.pairs],
+            "left_out": page.left_out,
+        }
+        print_json(facts)
         return
     screen = console()
     print_text(screen, f"{printable(trace)}: {verdict(page.findings)}.", hanging="  ")

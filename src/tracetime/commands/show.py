@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from tracetime.clocks.json_facts import facts_of
 from tracetime.commands.terminal import echo
 from tracetime.graph import clock_names
 from tracetime.text import count, json_text, printable
@@ -27,9 +28,9 @@ MOST_ROWS: Final = 500
 """Rows of a table that are printed: each takes part of a millisecond, and nobody reads more."""
 
 
-def print_json(facts: Any) -> None:
-    """Print `facts` as JSON on stdout."""
-    echo(json_text(facts, indent=2))
+def print_json(facts: Any, indent: int | None = 2) -> None:
+    """Print `facts` as JSON on stdout; without `indent` on one line."""
+    echo(json_text(facts_of(facts), indent=indent))
 
 
 NARROWEST: Final = 72

@@ -42,7 +42,7 @@ def command(trace: str, reading: dict[str, Any], directory: str, as_json: bool) 
     with Progress("splitting") as progress, progress.follow(open_trace(trace, **reading)) as opened:
         summary = split(opened, directory)
     if as_json:
-        print_json(summary.to_dict())
+        print_json(summary)
         return
     screen = console()
     for part in summary.parts:

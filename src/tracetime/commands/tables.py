@@ -190,7 +190,7 @@ def convert_mapped(  # noqa: PLR0913  the options of the command
         if column.warning is not None:
             echo(f"warning: {printable(column.column)}: {column.warning}", err=True)
     if as_json:
-        print_json(summary.to_dict())
+        print_json(summary)
     elif out != "-":
         _print(summary, mapped, graph, time.perf_counter() - started)
     failed = strict and (summary.unresolved or summary.truncated is not None)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import click
 
 from tracetime.commands import signals
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
-from tracetime.commands.show import console, table_of
+from tracetime.commands.show import console, print_json, table_of
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.text import duration
@@ -22,9 +21,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from tracetime.capture.sample import Sample
+    from tracetime.capture.sample import Finding, Sample
     from tracetime.capture.sampling import Sampler
     from tracetime.clocks.ids import ClockId
+    from tracetime.clocks.json_types import Count
+    from tracetime.sources.source import Unavailable
 
 _KEPT: Final = 600
 """Readings of a clock that drift and wander are computed from: ten minutes at 1 s."""
@@ -118,7 +119,10 @@ def _print_lines(
 ) -> None:
     for sample in samples:
         _add(lines, sample)
-        echo(json.dumps(_facts(sampler, lines, sample)) if as_json else _text(sampler, lines))
+        if as_json:
+            print_json(_facts(sampler, lines, sample), indent=None)
+        else:
+            echo(_text(sampler, lines))
 
 
 def _draw(
@@ -160,7 +164,44 @@ def _int(value: Any) -> int:
     return value
 
 
-def _facts(sampler: Sampler, lines: dict[ClockId, _Line], sample: Sample) -> dict[str, Any]:
+class _Clock(TypedDict):
+    """A clock against the reference.
+
+    Attributes:
+        name: the name of the clock.
+        at_ns: what the reference read when it was read, ns.
+        offset_ns: by how much it is ahead of the reference, ns.
+        half_width_ns: how far the offset can be off, ns.
+        drift_ppm: by how much it runs faster than the reference, ppm, over up to 600 snapshots;
+            null where half-widths hide it.
+    """
+
+    name: str
+    at_ns: int
+    offset_ns: int
+    half_width_ns: Count
+    drift_ppm: float | None
+
+
+class Watch(TypedDict):
+    """A snapshot. The output has one such object on each line.
+
+    Attributes:
+        reference: the name of the clock that the others are compared with.
+        clocks: the others, each as it was read last.
+        failed: the clocks that could not be read this time.
+        findings: faults of the clocks.
+    """
+
+    reference: str
+    clocks: list[_Clock]
+    failed: list[Unavailable]
+    findings: Sequence[Finding]
+
+
+def _facts(sampler: Sampler, lines: dict[ClockId, _Line], sample: Sample) -> Watch:
+    from tracetime.sources.source import Unavailable
+
     return {
         "reference": sampler.names[sampler.reference],
         "clocks": [
@@ -174,10 +215,8 @@ def _facts(sampler: Sampler, lines: dict[ClockId, _Line], sample: Sample) -> dic
             for clock, line in lines.items()
             if line.at_ns
         ],
-        "failed": [
-            {"name": sampler.names[clock], "reason": why} for clock, why in sample.failed.items()
-        ],
-        "findings": [finding._asdict() for finding in sample.findings],
+        "failed": [Unavailable(sampler.names[clock], why) for clock, why in sample.failed.items()],
+        "findings": sample.findings,
     }
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.json_facts import Document, as_json
 from tracetime.graph.clock_names import named
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count, FindingCode
 
 Severity = Literal["error", "warning", "info"]
 
@@ -48,50 +52,36 @@ class EventSelection(NamedTuple):
     packets: npt.NDArray[np.int64] | None = None
 
 
+@as_json("code severity title clocks packets events worst_ns why fix consequences")
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Document):
     """Something about the clocks of a trace.
 
     Attributes:
-        code: stable name, that of its page in docs/findings.
-        severity: see `SEVERITIES`.
+        code: its kind.
+        severity: how bad it is.
         title: what was seen, in one line.
-        clocks: concerned, in order.
-        packets: where, the first few, ascending; those of snapshots for findings about snapshots.
+        clocks: the clocks concerned.
+        packets: the indexes of the first few packets where it is, ascending.
         events: how many events it touches.
-        worst_ns: by how much time at most; None if there is no such figure.
+        worst_ns: by how much time at most, ns; null where there is no such figure.
         why: its cause.
         fix: what to do.
         consequences: findings that this one leads to.
         selections: which events it touches; empty where they are only counted.
     """
 
-    code: str
+    code: FindingCode
     severity: Severity
     title: str
     clocks: tuple[ClockId, ...] = ()
-    packets: tuple[int, ...] = ()
-    events: int = 0
+    packets: tuple[Count, ...] = ()
+    events: Count = 0
     worst_ns: int | None = None
     why: str = ""
     fix: str = ""
     consequences: tuple[Finding, ...] = field(default=())
     selections: tuple[EventSelection, ...] = field(default=(), repr=False, compare=False)
-
-    def to_dict(self) -> dict[str, object]:
-        """The finding in the types of JSON; clocks as `str(ClockId)` writes them."""
-        return {
-            "code": self.code,
-            "severity": self.severity,
-            "title": self.title,
-            "clocks": [str(clock) for clock in self.clocks],
-            "packets": list(self.packets),
-            "events": self.events,
-            "worst_ns": self.worst_ns,
-            "why": self.why,
-            "fix": self.fix,
-            "consequences": [finding.to_dict() for finding in self.consequences],
-        }
 
     def with_names(self, names: Mapping[ClockId, str]) -> Finding:
         """Return the finding with the names of clocks in its texts, in place of their hashes."""

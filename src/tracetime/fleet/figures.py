@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
+from tracetime.clocks.json_facts import Document
 from tracetime.doctor import Severity
+
+if TYPE_CHECKING:
+    from msgspec import Meta
+
+    from tracetime.clocks.json_types import Count, FindingCode
 
 MEASURES: Final = ("drift_ppm", "wander_ppm", "worst_bar_ns", "jumps")
 """The columns of the table of clocks that are summed up, and looked through for outliers."""
+
+COMPARED: Final = (
+    "worst_bar_ns",
+    "drift_ppm",
+    "wander_ppm",
+    "open_bars",
+    "jumping",
+    "finding",
+    "traces",
+)
+"""What a data set is compared by with another."""
 
 SHARES: Final = (0.0, 0.05, 0.5, 0.95, 1.0)
 """The quantiles of a `Spread`."""
 
 
 class Spread(NamedTuple):
-    """Quantiles of a measure: the least, those of 5, 50 and 95 %, and the greatest."""
+    """Quantiles of a measure: the least, those of 5, 50 and 95 %, and the greatest.
+
+    Attributes:
+        least: the least.
+        low: that of 5 %.
+        median: the median.
+        high: that of 95 %.
+        most: the greatest.
+    """
 
     least: float
     low: float
@@ -29,15 +54,16 @@ class ModelFigures:
     """The traces of one model of machine.
 
     Attributes:
-        model: as the table of clocks has it.
-        traces: how many there are.
-        errors, warnings: how many of them have a finding of this severity.
+        model: the model of the machine, as the traces tell it; or unknown.
+        traces: how many traces are of it.
+        errors: how many of them have a finding that is an error.
+        warnings: how many of them have a finding that is a warning.
     """
 
     model: str
-    traces: int
-    errors: int
-    warnings: int
+    traces: Count
+    errors: Count
+    warnings: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +71,31 @@ class PairFigures:
     """A pair of clocks in the traces of one model.
 
     Attributes:
-        model, reference, clock: the clock is measured against the reference.
-        traces: how many have the pair.
-        drift_ppm, wander_ppm, worst_bar_ns: over these traces; drift and bar None where none tells.
-        worst_trace: the trace with the widest bar; None where none is known.
-        open_bars: how many rows have a bar that nothing bounds on one side.
-        jumps: how many there are in all.
+        model: the model of the machine, as the traces tell it; or unknown.
+        reference: the clock that the other is measured against.
+        clock: the other; clocks that each packet sequence has share a name.
+        traces: how many traces have the pair.
+        drift_ppm: how much faster the clock runs, ppm; null where no trace tells.
+        wander_ppm: how far its rate strays, ppm.
+        worst_bar_ns: the widest bar of each trace, its half-width in ns; null where all are open to
+            one side.
+        worst_trace: the trace with the widest bar; null where none is known.
+        open_bars: how many rows have a bar that is open to one side.
+        jumps: how many jumps there are in all.
         jumping: how many traces have any.
     """
 
     model: str
     reference: str
     clock: str
-    traces: int
+    traces: Count
     drift_ppm: Spread | None
     wander_ppm: Spread
     worst_bar_ns: Spread | None
     worst_trace: str | None
-    open_bars: int
-    jumps: int
-    jumping: int
+    open_bars: Count
+    jumps: Count
+    jumping: Count
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -77,18 +108,20 @@ class FindingFigures:
     """The findings of one code and severity in the traces of one model.
 
     Attributes:
-        model, code, severity: of the findings, those that follow from others included.
-        traces: how many have any.
+        model: the model of the machine, as the traces tell it; or unknown.
+        code: their kind.
+        severity: how bad they are.
+        traces: how many traces have any.
         findings: how many there are.
-        worst_ns: by how much time at most; None where there is no such figure.
-        trace: where that is.
+        worst_ns: by how much time at most, ns; null where there is no such figure.
+        trace: the trace where that is.
     """
 
     model: str
-    code: str
+    code: FindingCode
     severity: Severity
-    traces: int
-    findings: int
+    traces: Count
+    findings: Count
     worst_ns: int | None
     trace: str
 
@@ -98,16 +131,19 @@ class Outlier:
     """A trace in which a pair of clocks is far from what it is in the other traces of its model.
 
     Attributes:
-        model, reference, clock: the pair.
-        measure: which of `MEASURES`.
-        trace: its name.
-        value, usual: the measure there, and the median.
+        model: the model of the machine, as the traces tell it; or unknown.
+        reference: the clock that the other is measured against.
+        clock: the other; clocks that each packet sequence has share a name.
+        measure: what is measured.
+        trace: the path or the URL of a trace.
+        value: the measure in this trace.
+        usual: its median over the traces of the model.
     """
 
     model: str
     reference: str
     clock: str
-    measure: str
+    measure: Annotated[str, Meta(extra_json_schema={"enum": list(MEASURES)})]
     trace: str
     value: float
     usual: float
@@ -118,21 +154,24 @@ class Worse:
     """What is worse in a data set than in the one it is compared with.
 
     Attributes:
-        model: of the machines.
-        measure: worst_bar_ns, drift_ppm (the greater distance from 0 of its 5 and 95 %), wander_ppm
-            (95 %), open_bars (how many), jumping (traces with jumps), finding (traces that have
-            it), traces (of a model that has none any more).
-        reference, clock: the pair; None of a finding and of a model.
-        code: of a finding; else None.
-        before, after: the measure there and here.
-        trace: one that shows it, of a bar or a finding; else None.
+        model: the model of the machine, as the traces tell it; or unknown.
+        measure: what is worse: worst_bar_ns, the widest bar of all traces; drift_ppm, the greater
+            distance from 0 of its 5 and 95 %; wander_ppm, its 95 %; open_bars, how many are open to
+            one side; jumping, the traces with jumps; finding, the traces that have it; traces, of a
+            model that has none any more.
+        reference: of the pair; null of what has none.
+        clock: of the pair; null of what has none.
+        code: the kind of the finding; else null.
+        before: the measure there.
+        after: the same here.
+        trace: a trace that shows it, of a bar or a finding; else null.
     """
 
     model: str
-    measure: str
+    measure: Annotated[str, Meta(extra_json_schema={"enum": list(COMPARED)})]
     reference: str | None
     clock: str | None
-    code: str | None
+    code: FindingCode | None
     before: float
     after: float
     trace: str | None
@@ -144,41 +183,41 @@ class Comparison:
 
     Attributes:
         against: the other, as it was named.
-        worse: what is worse here.
-        models: how many models both have: the clocks of others are not compared.
-        only_here: the models that the other does not have.
+        worse: what is worse.
+        models: how many models both have: others are not compared.
+        only_here: models that the other has not.
     """
 
     against: str
     worse: list[Worse]
-    models: int
+    models: Count
     only_here: list[str]
 
 
 @dataclass(frozen=True, slots=True)
-class DataSetSummary:
+class DataSetSummary(Document):
     """What a data set says of the clocks of its traces.
 
     Attributes:
-        dataset: as it was named.
-        traces: how many the doctor has examined.
+        dataset: the data set, as it was named.
+        traces: how many traces the doctor has examined.
         rejected: how many it could not read.
-        models: those with most traces first.
-        pairs: by model in this order, and by how many traces have them.
-        findings: by model in this order, the worst first.
-        outliers: by measure, the farthest first: the first `MOST_OUTLIERS` of each measure.
-        outliers_left_out: how many more there are.
-        comparison: with another data set, if it was asked for.
+        models: the models of the machines, those with most traces first.
+        pairs: pairs of clocks, by model.
+        findings: findings, by model and the worst first.
+        outliers: traces that are far from most traces of their model, the farthest first.
+        outliers_left_out: how many more outliers there are.
+        comparison: what is worse than in another data set; null without --against.
     """
 
     dataset: str
-    traces: int
-    rejected: int
+    traces: Count
+    rejected: Count
     models: list[ModelFigures]
     pairs: list[PairFigures]
     findings: list[FindingFigures]
     outliers: list[Outlier]
-    outliers_left_out: int
+    outliers_left_out: Count
     comparison: Comparison | None = None
 
     @property
@@ -191,20 +230,6 @@ class DataSetSummary:
         """How many traces have a finding that is a warning."""
         return sum(one.warnings for one in self.models)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The summary in the types of JSON."""
-        return _plain(self)  # type: ignore[no-any-return]
-
 
 MOST_OUTLIERS: Final = 20
 """Of each measure: nobody looks at more traces, and the worst come first."""
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Spread):
-        return value._asdict()
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    if hasattr(value, "__dataclass_fields__"):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
-    return value

@@ -149,7 +149,7 @@ def _facts_of(error: Exception, folder: Path, uri: str) -> dict[str, Any]:
         message = "there was no room left on the disk for it; the next run tries it again"
         return {"code": "no_room", "message": message, "offset": None, "packet": None}
     if isinstance(error, TracetimeError):
-        facts: dict[str, Any] = error.to_dict()
+        facts: dict[str, Any] = {**error.to_dict()}
     elif isinstance(error, MemoryError):
         message = "it needs more memory than a worker may take; raise the limit (--memory)"
         facts = {"code": "memory", "message": message}

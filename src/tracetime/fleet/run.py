@@ -9,8 +9,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
+from tracetime.clocks.json_facts import Document
 from tracetime.errors import UsageError
 from tracetime.fleet.options import Options
 from tracetime.fleet.records import (
@@ -25,6 +26,9 @@ from tracetime.fleet.records import (
 from tracetime.fleet.sources import Source, find_sources, is_remote, path_or_url, source_of
 from tracetime.fleet.store import Store, open_store
 
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
+
 Engine = Callable[
     [Callable[[str], Record], Iterable[str], Callable[[str], Record]], Iterator[Record]
 ]
@@ -32,36 +36,43 @@ Engine = Callable[
 called here for a URI whose process dies."""
 
 
+class Rejected(NamedTuple):
+    """A trace that was rejected.
+
+    Attributes:
+        trace: its path or URL.
+        message: why, and what to do.
+    """
+
+    trace: str
+    message: str
+
+
 @dataclass(slots=True)
-class FleetSummary:
+class FleetSummary(Document):
     """What came of a run.
 
     Attributes:
         out: the data set, as it was named.
-        traces: how many were named.
-        unchanged: of these, how many had their part already.
+        traces: how many traces were named.
+        unchanged: how many of them had their part already.
         converted: how many parts were made.
         rejected: how many traces have none.
-        rows: of all their parts, those of earlier runs included.
-        bytes_read: of the traces that were read.
-        seconds: that it took.
-        errors: the first rejected traces, with their errors.
+        rows: the rows of all their parts, those of earlier runs included.
+        bytes_read: bytes of the traces that were read.
+        seconds: how long it took.
+        errors: the first traces that were rejected.
     """
 
     out: str
-    traces: int = 0
-    unchanged: int = 0
-    converted: int = 0
-    rejected: int = 0
-    rows: int = 0
-    bytes_read: int = 0
+    traces: Count = 0
+    unchanged: Count = 0
+    converted: Count = 0
+    rejected: Count = 0
+    rows: Count = 0
+    bytes_read: Count = 0
     seconds: float = 0.0
-    errors: list[tuple[str, str]] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The summary in the types of JSON."""
-        facts = {name: getattr(self, name) for name in self.__slots__}
-        return facts | {"errors": [{"trace": uri, "message": m} for uri, m in self.errors]}
+    errors: list[Rejected] = field(default_factory=list)
 
 
 _MOST_ERRORS = 20
@@ -230,7 +241,7 @@ def _count(record: Record, summary: FleetSummary) -> None:
         return
     summary.rejected += 1
     if len(summary.errors) < _MOST_ERRORS:
-        summary.errors.append((record.uri, record.error["message"]))
+        summary.errors.append(Rejected(record.uri, record.error["message"]))
 
 
 def _died(store: Store, options: Options, uri: str) -> Record:

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from tracetime.clocks.families import WALL
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.json_facts import Document, as_json
+from tracetime.clocks.wall_time import format_wall_time
 from tracetime.graph.clock_names import named
 from tracetime.graph.floor import FloorHop
-from tracetime.graph.ticks import Unit
+from tracetime.graph.ticks import Side, Unit
 from tracetime.text import duration
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count, IsoTime
 
 
 class Outside(NamedTuple):
@@ -21,7 +27,7 @@ class Outside(NamedTuple):
     is unknown. src, dst: the clocks of those snapshots.
     """
 
-    side: str
+    side: Side
     distance: int
     unit: Unit
     src: ClockId
@@ -49,6 +55,20 @@ class Hop(NamedTuple):
     counts from 0 within the `snapshots` of the series. `extrapolated` is "before first" or "after
     last" where no snapshot is on that side, else ""; `outside_ns` is the distance from it, None
     where the value is in ticks of unknown length.
+
+    Attributes:
+        src: the clock before the step.
+        dst: the clock after the step.
+        snapshot_src_ns: what src reads in the snapshot.
+        snapshot_dst_ns: what dst reads in the snapshot.
+        value_ns_before: the value before the step.
+        value_ns_after: the value after the step.
+        snapshot_index: which snapshot it is, from 0.
+        snapshots: how many snapshots have both clocks.
+        extrapolated: on which side of the snapshots the value is; empty where it is among them.
+        outside_ns: how far outside it is, ns; null: in ticks of unknown length.
+        src_unit: what src counts.
+        dst_unit: what dst counts.
     """
 
     src: ClockId
@@ -57,10 +77,10 @@ class Hop(NamedTuple):
     snapshot_dst_ns: int
     value_ns_before: int
     value_ns_after: int
-    snapshot_index: int
-    snapshots: int
-    extrapolated: str
-    outside_ns: int | None
+    snapshot_index: Count
+    snapshots: Count
+    extrapolated: Side
+    outside_ns: Count | None
     src_unit: Unit
     dst_unit: Unit
 
@@ -81,7 +101,7 @@ def floor_step(
     """The step of a value over a hop; rates: ns per tick of its clocks, None where unknown."""
     index, n = hop.snapshot_of(ns), len(hop.readings)
     reading, offset = int(hop.readings[index]), int(hop.offsets[index])
-    side = "before first" if ns < reading else "after last" if index == n - 1 else ""
+    side: Side = "before first" if ns < reading else "after last" if index == n - 1 else ""
     if ns == reading:
         side = ""
     ticks = abs(ns - reading) if side else 0
@@ -120,22 +140,72 @@ def reading(clock: ClockId, value: int, unit: Unit) -> str:
     return f"{clock} {value}" + (" ticks" if unit == "ticks" else "")
 
 
+class ConversionFacts(Document):
+    """The keys of both policies that `at --json` has of a conversion."""
+
+    __slots__ = ()
+
+    value: int
+    src: ClockId
+    dst: ClockId
+    result: int
+
+    @property
+    def outside(self) -> Outside | None:
+        """The step farthest outside of its snapshots; None where all are within."""
+        raise NotImplementedError
+
+    @property
+    def _from(self) -> ClockId:
+        """The clock of the value."""
+        return self.src
+
+    @property
+    def _to(self) -> ClockId:
+        """The clock of the result."""
+        return self.dst
+
+    @property
+    def _extrapolated(self) -> Side:
+        """On which side of the snapshots the value is; empty where it is among them."""
+        return "" if self.outside is None else self.outside.side
+
+    @property
+    def _outside_ns(self) -> Count | None:
+        """How far outside it is, ns; null: in ticks of unknown length."""
+        return 0 if self.outside is None else self.outside.ns
+
+    @property
+    def _value_utc(self) -> IsoTime | None:
+        """The value as a date and time; only of a wall clock."""
+        return format_wall_time(self.value) if self.src.clock in WALL else None
+
+    @property
+    def _result_utc(self) -> IsoTime | None:
+        """The result as a date and time; only of a wall clock."""
+        return format_wall_time(self.result) if self.dst.clock in WALL else None
+
+
+@as_json(
+    "_from _to value value_unit _policy unit_ns result unit _extrapolated _outside_ns steps "
+    "_value_utc? _result_utc?"
+)
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(ConversionFacts):
     """A conversion and its steps; `str()` gives it in words.
 
     Attributes:
-        value: as given, in units of `src`.
-        unit_ns: nanoseconds per unit of `src`.
-        steps: the hops, none where src is dst.
-        result: in ns of `dst`, or in its ticks, as `unit` says.
+        value: the reading that was converted, in units of its clock.
+        unit_ns: how many ns a unit of the value is.
+        steps: the steps; none where both are one clock.
+        result: the reading of the other clock at that instant: with tube, the estimate.
         names: declared names, by clock.
-        value_unit: whether `src` counts ns (or its units of them) or ticks.
-        unit: of the result.
+        value_unit: whether the value counts ns (or the clock's units of them) or ticks.
+        unit: what the result counts.
     """
 
     value: int
-    unit_ns: int
+    unit_ns: Count
     src: ClockId
     dst: ClockId
     steps: list[Hop]
@@ -143,6 +213,11 @@ class Explanation:
     names: Mapping[ClockId, str]
     value_unit: Unit = "ns"
     unit: Unit = "ns"
+
+    @property
+    def _policy(self) -> Literal["floor"]:
+        """The policy."""
+        return "floor"
 
     @property
     def outside(self) -> Outside | None:

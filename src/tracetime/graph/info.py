@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
+
 
 class ClockInfo(NamedTuple):
     """One clock of a graph: its properties, and its readings in the order they were added."""
 
     clock: ClockId
-    unit_ns: int
+    unit_ns: Count
     incremental: bool
     monotonic: bool
-    snapshots: int
+    snapshots: Count
     first_ns: int | None
     last_ns: int | None
 
 
 class SeriesInfo(NamedTuple):
-    """One ordered list of clocks that snapshots have, and how many have it."""
+    """One ordered list of clocks that snapshots have, and how many have it.
+
+    Attributes:
+        clocks: the clocks, in order.
+        snapshots: how many snapshots have this list.
+    """
 
     clocks: tuple[ClockId, ...]
-    snapshots: int
+    snapshots: Count
 
 
 class FlowCounts(NamedTuple):

@@ -19,6 +19,9 @@ from tracetime.graph.rate import learn_rate
 
 Unit = Literal["ns", "ticks"]
 
+Side = Literal["", "before first", "after last"]
+"""On which side of the snapshots a value is; empty where it is among them."""
+
 # A clock that drifts by no more than this counts ns.
 _SAME: Final = Fraction(SLEWED_DRIFT_PPM) / 10**6
 

@@ -6,8 +6,9 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tracetime.clocks.json_facts import as_json
 from tracetime.errors import NoBoundError, UsageError
 from tracetime.hosts.addresses import FORMS, ssh_command
 from tracetime.hosts.epochs import Epoch
@@ -16,6 +17,9 @@ from tracetime.hosts.keys import read_key
 from tracetime.hosts.recording import write_exchanges
 from tracetime.hosts.rounds import Round, RoundCounts, Rounds
 from tracetime.hosts.transports import PipeTransport, Transport, UdpTransport
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
 
 BURST: Final = 8
 """Rounds one after the other, of which the fastest is kept."""
@@ -32,21 +36,26 @@ CONNECT_S: Final = 60.0
 """For the first reply of a process that ssh starts: a user may have to type a password."""
 
 
+@as_json(
+    "host at_ns offset_ns earliest_ns latest_ns delay_ns rounds sent lost ignored void "
+    "restarts half_width_ns"
+)
 class PingResult(NamedTuple):
     """How far another machine's BOOTTIME is ahead of this one's.
 
     Attributes:
-        host: that was asked.
-        at_ns: when that was, BOOTTIME of this machine: at the end of the last round that is used.
-        offset_ns: the estimate, ns.
-        earliest_ns, latest_ns: the offset is neither less nor more than that, ns, as long as
-            neither clock's rate is off by more than 500 ppm.
-        delay_ns: of the fastest round, there and back, without the time between on the other side.
-        rounds: how many the bar rests on: the fastest of each burst.
-        sent, lost, ignored, void: requests; those without a reply; what came in and was no reply
-            to the request that waited; rounds whose readings cannot be.
-        restarts: how often earlier rounds were dropped, because the other side or this machine was
-            suspended or started again.
+        host: the machine that was asked.
+        at_ns: when that was, BOOTTIME of this machine: at the end of a round.
+        offset_ns: the estimate.
+        earliest_ns: the offset is not less than that.
+        latest_ns: the offset is not more than that.
+        delay_ns: of the fastest round, there and back.
+        rounds: rounds that the bar rests on: the fastest of each burst.
+        sent: requests.
+        lost: requests without a reply in time.
+        ignored: what came in and was no reply to the request that waited.
+        void: rounds whose readings cannot be, or that a suspend came between.
+        restarts: how often earlier rounds were dropped: a machine was suspended.
     """
 
     host: str
@@ -55,15 +64,15 @@ class PingResult(NamedTuple):
     earliest_ns: int
     latest_ns: int
     delay_ns: int
-    rounds: int
-    sent: int
-    lost: int
-    ignored: int
-    void: int
-    restarts: int
+    rounds: Count
+    sent: Count
+    lost: Count
+    ignored: Count
+    void: Count
+    restarts: Count
 
     @property
-    def half_width_ns(self) -> int:
+    def half_width_ns(self) -> Count:
         """How far the estimate is off at most, ns."""
         return max(self.latest_ns - self.offset_ns, self.offset_ns - self.earliest_ns)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, combinations, product
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from tracetime.merging.boot_runs import Stretch, home_stretch, runs, stretches_o
 from tracetime.merging.files import MergedFile, file_named
 from tracetime.merging.unset_walls import are_unset
 from tracetime.text import duration, printable
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
@@ -51,13 +54,14 @@ class BootDecision(NamedTuple):
     """Whether two files are of one boot, and why.
 
     Attributes:
-        one, other: numbers of the files.
-        same: whether the clocks of their first machines are one.
-        reason: in words.
+        one: the number of a file, from 0.
+        other: the number of the other.
+        same: whether their clocks are the same.
+        reason: why, or why not.
     """
 
-    one: int
-    other: int
+    one: Count
+    other: Count
     same: bool
     reason: str
 

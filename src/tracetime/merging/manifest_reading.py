@@ -9,9 +9,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from tracetime.clocks.ids import BUILTIN_IDS
+from tracetime.clocks.json_facts import as_json
 from tracetime.errors import TraceError
 from tracetime.text import printable
 
@@ -86,6 +87,28 @@ class TraceTime:
     machine: str | None
 
 
+@as_json("name _str_value _int_value")
+class Attribute(NamedTuple):
+    """An attribute that a manifest gives its archive.
+
+    Attributes:
+        name: what it is called.
+    """
+
+    name: str
+    value: str | int
+
+    @property
+    def _str_value(self) -> str | None:
+        """What it is; null where that is a number."""
+        return self.value if isinstance(self.value, str) else None
+
+    @property
+    def _int_value(self) -> int | None:
+        """What it is; null where that is words."""
+        return self.value if isinstance(self.value, int) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """A whole manifest.
@@ -98,7 +121,7 @@ class Manifest:
 
     files: tuple[ManifestFile, ...]
     trace_time: TraceTime | None
-    attributes: tuple[tuple[str, str | int], ...]
+    attributes: tuple[Attribute, ...]
 
     def entry(self, path: str) -> ManifestFile | None:
         """What it says of a member; None where it says nothing."""
@@ -263,7 +286,7 @@ def _trace_time(said: _Object, by_path: dict[str, ManifestFile]) -> TraceTime | 
     return TraceTime(clock, path, machine)
 
 
-def _attributes(said: _Object) -> Iterator[tuple[str, str | int]]:
+def _attributes(said: _Object) -> Iterator[Attribute]:
     attributes = said.get("attributes")
     if attributes is None:
         return
@@ -276,7 +299,7 @@ def _attributes(said: _Object) -> Iterator[tuple[str, str | int]]:
             _refuse(f"attributes: {_quoted(key)} must be a string or an integer")
         if isinstance(value, int) and not -_MOST_INT64 - 1 <= value <= _MOST_INT64:
             _refuse(f"attributes: {_quoted(key)} is out of the range of int64")
-        yield key, value
+        yield Attribute(key, value)
 
 
 def _clock(where: _Object) -> int | None:

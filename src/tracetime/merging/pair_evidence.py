@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.json_facts import Document, as_json
 from tracetime.text import count, duration, printable, signed_duration
+
+if TYPE_CHECKING:
+    from msgspec import Meta
+
+    from tracetime.clocks.json_types import Count, NotNegative
+    from tracetime.merging.ties import TieKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,20 +22,22 @@ class Link:
     """A tie between two files.
 
     Attributes:
-        one, other: the names of the files.
-        kind, said: as of `Tie`.
+        one: the name of a file.
+        other: the name of the other.
+        kind: what it is: one boot, a known offset, wall clocks, messages or collectives.
+        said: what it is, in words.
         ties: how many there are.
-        orders: how many orders it gives; 0 where it gives none.
-        live: how many of these some bar rests on: what the others say, these say as well.
+        orders: how many orders they are: messages one each, collectives two.
+        live: how many of these orders bars rest on: they say what the others say.
     """
 
     one: str
     other: str
-    kind: str
+    kind: TieKind
     said: str
-    ties: int
-    orders: int
-    live: int
+    ties: Count
+    orders: Count
+    live: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +48,16 @@ class SideEvidence:
         said: what it is one of: a tie, or the orders of a file itself.
         number: which order of that it is, from 0.
         orders: how many there are.
-        before, before_ts: the clock that was read first, and what it read.
-        after, after_ts: the other.
-        away_ns: how much later the instant is than the order.
+        before: the clock that was read first.
+        before_ts: what it read.
+        after: the clock that was read after it.
+        after_ts: what it read.
+        away_ns: how much later the instant is than this order, ns.
     """
 
     said: str
-    number: int
-    orders: int
+    number: Count
+    orders: Count
     before: ClockId
     before_ts: int
     after: ClockId
@@ -59,22 +70,27 @@ class EvidenceStep:
     """One step of the conversion, from a clock to the next.
 
     Attributes:
-        src, dst: the clocks.
-        snapshots: how many have both; half_width_ns: the median of theirs, None without any.
-        assumed: whether that half-width is assumed.
-        orders: how many orders the two clocks have; live: how many of them bars rest on.
-        sources: the files and the ties that these snapshots and orders are of.
-        earliest_by, latest_by: the order that sets that side of the step's bar; None where
-            snapshots do.
+        src: the clock before the step.
+        dst: the clock after the step.
+        snapshots: how many snapshots have both clocks.
+        half_width_ns: the median half-width of these, ns; null without any.
+        assumed: whether the half-width is assumed.
+        orders: how many orders the two clocks have.
+        live: how many of these bars rest on.
+        sources: the files and ties that all these are of.
+        earliest_by: the order that sets the lower side of the step's bar; null: snapshots do, or
+            nothing.
+        latest_by: the order that sets the upper side of the step's bar; null: snapshots do, or
+            nothing.
     """
 
     src: ClockId
     dst: ClockId
-    snapshots: int
-    half_width_ns: float | None
+    snapshots: Count
+    half_width_ns: NotNegative | None
     assumed: bool
-    orders: int
-    live: int
+    orders: Count
+    live: Count
     sources: tuple[str, ...]
     earliest_by: SideEvidence | None
     latest_by: SideEvidence | None
@@ -85,16 +101,17 @@ class EvidenceInstant:
     """Where one clock lies against the other at an instant, and by which evidence.
 
     Attributes:
-        where: start, middle and end of the second file; narrowest and worst: of its bars.
+        where: which instant of the second file, or of its bars.
         time_ns: when, on the trace clock of the second file.
         offset_ns: the first file's trace clock less the second's: the estimate.
-        least_ns, most_ns: the ends of its bar; None where a side is open.
-        steps: from the second file's trace clock to the first's; none where they are one.
-        over: the clocks that bound each side (earliest, latest), where orders close the bar over
-            several clocks at once; else empty.
+        least_ns: the lower end of its bar; null: open.
+        most_ns: the upper end of its bar; null: open.
+        steps: from the second file's clock to the first's.
+        over: where orders close the bar over several clocks: the clocks that bound its lower side,
+            and those that bound its upper side.
     """
 
-    where: str
+    where: Annotated[str, Meta(extra_json_schema={"enum": list(_WHERE)})]
     time_ns: int
     offset_ns: int
     least_ns: int | None
@@ -103,22 +120,22 @@ class EvidenceInstant:
     over: tuple[tuple[ClockId, ...], ...]
 
 
+@as_json("one other links over over_links path drift_ppm instants why_not contradictions")
 @dataclass(frozen=True, slots=True)
-class PairEvidence:
+class PairEvidence(Document):
     """The evidence between the trace clocks of two files; `str()` gives it as text.
 
     Attributes:
-        one, other: the names of the files.
+        one: the name of the first file.
+        other: the name of the second.
         links: what ties the two at once.
-        over: the names of the files over which other ties lead from the first to the second, both
-            included; empty where none do.
+        over: the files over which other ties lead from the one to the other.
         over_links: what ties these, each to the next.
-        path: the clocks of the conversion, from the second file's to the first's; empty without.
-        drift_ppm: how much faster the first file's clock runs over the second file; None without.
-        instants: start, middle and end of the second file, and where the bar is narrowest and
-            worst; empty where the clocks are not tied, or the file has no event.
-        why_not: why there are none; None where there are.
-        contradictions: what disagrees among the clocks of the path, in words.
+        path: the clocks of the conversion, from the second file's; empty without.
+        drift_ppm: how much faster the first file's clock runs; null: not tied, or no event.
+        instants: what the bar rests on, where.
+        why_not: why there are no instants; null where there are.
+        contradictions: what disagrees among these clocks.
         names: of the clocks, for the text.
     """
 
@@ -133,10 +150,6 @@ class PairEvidence:
     why_not: str | None
     contradictions: tuple[str, ...]
     names: Mapping[ClockId, str]
-
-    def to_dict(self) -> dict[str, object]:
-        """Return it in the types of JSON."""
-        return {key: part for key, part in _of_fields(self).items() if key != "names"}
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -232,16 +245,3 @@ def _rests_on(step: EvidenceStep) -> str:
         parts.append(f"{count(step.orders, 'order')}, {step.live:,} live")
     sources = f" ({'; '.join(map(printable, step.sources))})" if step.sources else ""
     return ", ".join(parts) + sources
-
-
-def _of_fields(value: Any) -> dict[str, object]:
-    return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-
-
-def _plain(value: object) -> object:
-    """A part of the evidence in the types of JSON."""
-    if isinstance(value, ClockId):
-        return str(value)
-    if is_dataclass(value):
-        return _of_fields(value)
-    return [_plain(part) for part in value] if isinstance(value, tuple) else value

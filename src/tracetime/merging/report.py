@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.json_facts import Document, as_json
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
 from tracetime.merging.alignment import LEAST
@@ -16,6 +18,7 @@ from tracetime.merging.boots import BootDecision
 from tracetime.merging.drift import Jumps
 from tracetime.merging.evidence_between import evidence_between, instants_of
 from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.manifest_reading import Attribute
 from tracetime.merging.manifest_ties import manifests
 from tracetime.merging.message_ties import MessageRule, ties_nothing
 from tracetime.merging.pair_evidence import PairEvidence
@@ -27,6 +30,9 @@ from tracetime.merging.untied import advice, looked_for
 from tracetime.merging.written import WrittenTrace
 from tracetime.text import printable
 
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
+
 Values = npt.NDArray[np.int64]
 
 
@@ -35,23 +41,21 @@ class FileReport:
     """Where one file lies on the timeline.
 
     Attributes:
-        name: of the file.
+        name: the end of its path that tells it from the others.
         clock: its trace clock, among the clocks of all files.
-        ties: what ties it to others.
-        offset_ns: the timeline's clock less this one, in the middle of this file; None where
-            nothing ties them.
-        drift_ppm: how much faster the timeline's clock runs over this file, where neither jumped;
-            None where nothing says.
-        constant_error_ns: how far the estimate strays from that offset at most.
-        half_width_ns: half the bar, median and worst over the file; None where a side is open.
-        worst_half_width_ns: see there.
-        read_twice: of how many of 257 instants over the file its clock, which was set back, may
-            have read the same twice: there is no estimate there, and the figures leave them out.
-        why_not: why it has no place on the timeline; None where it has one.
-        looked_for: what could have tied it, each with why it did not; empty where it is tied.
-        advice: which options would tie it; None where it is tied.
-        empty: whether it has no event on its trace clock: nothing of it is placed, or written.
-        truncated: the error after which the rest of it was not read; None where all was.
+        ties: what ties it to other files.
+        offset_ns: the timeline's clock less its trace clock, in its middle; null: not tied.
+        drift_ppm: how much faster the timeline's clock runs over it, where neither jumped; null
+            where nothing says.
+        constant_error_ns: how far the estimate strays from that offset at most, ns.
+        half_width_ns: half the bar, the median over it; null: open.
+        worst_half_width_ns: half the bar at worst; null: open.
+        read_twice: how many of 257 instants its clock, which was set back, may have read twice.
+        why_not: why it has no place; null where it has one.
+        looked_for: what could have tied it, and why it did not.
+        advice: which options would tie it; null where it is tied.
+        empty: whether it has no event on its trace clock: nothing of it is written.
+        truncated: why the rest of it was not read; null where all of it was.
     """
 
     name: str
@@ -59,10 +63,10 @@ class FileReport:
     ties: tuple[Tie, ...]
     offset_ns: int | None = None
     drift_ppm: float | None = None
-    constant_error_ns: int | None = None
-    half_width_ns: int | None = None
-    worst_half_width_ns: int | None = None
-    read_twice: int = 0
+    constant_error_ns: Count | None = None
+    half_width_ns: Count | None = None
+    worst_half_width_ns: Count | None = None
+    read_twice: Count = 0
     why_not: str | None = None
     looked_for: tuple[str, ...] = ()
     advice: str | None = None
@@ -70,28 +74,47 @@ class FileReport:
     truncated: str | None = None
 
 
+class WrongOrder(NamedTuple):
+    """A message or collective that ends before it begins.
+
+    Attributes:
+        src: the one clock.
+        dst: the other clock.
+        at_ns: when, on src.
+        size_ns: by how much too early, at least; null where the bar is open.
+    """
+
+    src: ClockId
+    dst: ClockId
+    at_ns: int
+    size_ns: Count | None
+
+
+@as_json(
+    "clock files boots contradictions _wrong_orders steps suspends without_ties shared_pids "
+    "explained written reference trace_time attributes left_out"
+)
 @dataclass(frozen=True, slots=True)
-class MergeReport:
+class MergeReport(Document):
     """What `merge` found before it wrote anything.
 
     Attributes:
         clock: that of the timeline, which offsets are to: the trace clock of the first file, unless
             a manifest chooses another.
-        files: one for each, in order.
-        boots: which files are of one boot, and why; and why the first file is not of each other
-            boot.
+        files: the files, in the order of the arguments.
+        boots: what ties the files of each boot of one machine, and why the first is not of others.
         contradictions: loops of clocks whose evidence disagrees.
-        wrong_orders: what ends before it began, beyond the bars: messages and collectives.
-        steps: whose clock was set while it was recorded.
-        suspends: whose machine slept while it was recorded; bars to other machines end there.
-        without_ties: the rules of `match` and `together` that tie no files, each with the reason.
-        shared_pids: what files that are said to be of one boot call two processes of one number.
-        explained: the evidence between two files; None where it was not asked for.
-        written: what came of each file in the Perfetto trace; None where none was written.
+        wrong_orders: messages and collectives that end before they begin, beyond the bars.
+        steps: clocks that were set while they were recorded.
+        suspends: machines that slept while they were recorded: bars to others end there.
+        without_ties: the rules of --match and --together that tie no files.
+        shared_pids: of files that are said to be of one boot: numbers that are two processes.
+        explained: with --explain, the evidence between two files; else null.
+        written: the Perfetto trace that was written; null without one.
         reference: the number of the file that the timeline's clock is of.
-        trace_time: what a manifest chooses for the timeline, in words; None where none does.
-        attributes: what manifests say of their archives: names and values.
-        left_out: what archives have that is no trace, a line each.
+        trace_time: what a manifest chooses for the timeline, in words; null where none does.
+        attributes: what manifests say of their archives.
+        left_out: what archives have that is no trace.
     """
 
     clock: ClockId
@@ -105,10 +128,18 @@ class MergeReport:
     shared_pids: tuple[SharedPid, ...] = ()
     explained: PairEvidence | None = None
     written: WrittenTrace | None = None
-    reference: int = 0
+    reference: Count = 0
     trace_time: str | None = None
-    attributes: tuple[tuple[str, str | int], ...] = ()
+    attributes: tuple[Attribute, ...] = ()
     left_out: tuple[str, ...] = ()
+
+    @property
+    def _wrong_orders(self) -> list[WrongOrder]:
+        """Messages and collectives that end before they begin, beyond the bars."""
+        return [
+            WrongOrder(one.src, one.dst, one.a_from, one.size_ns and min(map(abs, one.size_ns)))
+            for one in self.wrong_orders
+        ]
 
     @property
     def is_tied(self) -> bool:
@@ -135,49 +166,6 @@ class MergeReport:
             if file.why_not is not None:
                 on = "" if self.trace_time is None else f" on {self.trace_time}"
                 raise UsageError(f"{printable(file.name)} has no place{on}: {file.why_not}")
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the report in the types of JSON."""
-        return {
-            "clock": str(self.clock),
-            "files": [
-                asdict(file)
-                | {"clock": str(file.clock), "ties": [tie.to_dict() for tie in file.ties]}
-                for file in self.files
-            ],
-            "boots": [decision._asdict() for decision in self.boots],
-            "contradictions": [
-                one._asdict()
-                | {"src": str(one.src), "dst": str(one.dst), "via": [str(c) for c in one.via]}
-                for one in self.contradictions
-            ],
-            "wrong_orders": [
-                {
-                    "src": str(one.src),
-                    "dst": str(one.dst),
-                    "at_ns": one.a_from,
-                    "size_ns": one.size_ns and min(map(abs, one.size_ns)),
-                }
-                for one in self.wrong_orders
-            ],
-            "steps": [step._asdict() for step in self.steps],
-            "suspends": [one._asdict() for one in self.suspends],
-            "without_ties": list(self.without_ties),
-            "shared_pids": [shared._asdict() for shared in self.shared_pids],
-            "explained": None if self.explained is None else self.explained.to_dict(),
-            "written": None if self.written is None else self.written.to_dict(),
-            "reference": self.reference,
-            "trace_time": self.trace_time,
-            "attributes": [
-                {
-                    "name": name,
-                    "str_value": value if isinstance(value, str) else None,
-                    "int_value": value if isinstance(value, int) else None,
-                }
-                for name, value in self.attributes
-            ],
-            "left_out": list(self.left_out),
-        }
 
 
 def report_of(joined: JoinedTraces, explain: tuple[str, str] | None = None) -> MergeReport:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracetime.merging.files import MergedFile, of_file
 from tracetime.merging.joined import JoinedTraces
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
 
 
 class SharedPid(NamedTuple):
     """A pid that is one process in one file, and another in the other.
 
     Attributes:
-        one, other: numbers of the files.
-        pid: of both.
-        one_name, other_name: what each calls the process.
+        one: the number of a file, from 0.
+        other: the number of the other.
+        pid: the number of both processes.
+        one_name: what the one file calls it.
+        other_name: what the other file calls it.
     """
 
-    one: int
-    other: int
+    one: Count
+    other: Count
     pid: int
     one_name: str
     other_name: str

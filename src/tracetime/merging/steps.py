@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.merging.joined import JoinedTraces
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
 
 _JUMPS: Final = ("step", "reset", "suspend", "possible_step")
 
@@ -18,19 +21,20 @@ class ClockStep(NamedTuple):
     Two files alone cannot tell which of both jumped: it is said of the later one.
 
     Attributes:
-        file: number of the file.
-        against: numbers of the files that show it.
-        least_ns, most_ns: how far it jumped, at least and at most; None where messages of one
-            direction cannot tell.
-        at_file: whose trace clock tells when: that of the file itself, or of one in `against`.
-        from_ns, to_ns: it happened between these readings of that clock.
+        file: the number of its file, from 0.
+        against: the files that show it.
+        least_ns: how far it jumped, at least; null: unknown.
+        most_ns: how far it jumped, at most; null: unknown.
+        at_file: the number of the file whose trace clock tells when.
+        from_ns: it happened after this reading of that clock.
+        to_ns: it happened before this reading of that clock.
     """
 
-    file: int
-    against: tuple[int, ...]
+    file: Count
+    against: tuple[Count, ...]
     least_ns: int | None
     most_ns: int | None
-    at_file: int
+    at_file: Count
     from_ns: int
     to_ns: int
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracetime.merging.joined import JoinedTraces
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
 
 
 class Suspend(NamedTuple):
     """The machine of a file slept, as its own BOOTTIME and MONOTONIC show.
 
     Attributes:
-        file: number of the file; of several of one boot, the first.
-        from_ns, to_ns: between these readings of its trace clock.
+        file: the number of the first file of that machine, from 0.
+        from_ns: it was after this reading of the file's trace clock.
+        to_ns: it was before this reading of that clock.
     """
 
-    file: int
+    file: Count
     from_ns: int
     to_ns: int
 

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from tracetime.clocks.json_facts import as_json
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
 
 
+TieKind = Literal["clocks", "sync", "wall_clocks", "messages", "together"]
+
+
+@as_json("one other kind ties said")
 class Tie(NamedTuple):
     """What of one kind ties two files.
 
     Attributes:
-        one, other: numbers of the files.
-        kind: "clocks" of one boot, "sync", "wall_clocks", "messages" or "together".
+        one: the number of a file, from 0.
+        other: the number of the other.
+        kind: what it is: one boot, a known offset, wall clocks, messages or collectives.
         ties: how many there are.
-        said: in words, for the report.
-        orders, snapshots: the numbers in the graph of those that it consists of.
+        said: what it is, in words.
+        orders: the numbers in the graph of those that it consists of.
+        snapshots: the numbers in the graph of those that it consists of.
     """
 
-    one: int
-    other: int
-    kind: str
-    ties: int
+    one: Count
+    other: Count
+    kind: TieKind
+    ties: Count
     said: str
     orders: range = range(0)
     snapshots: range = range(0)
-
-    def to_dict(self) -> dict[str, object]:
-        """Return it in the types of JSON, without the numbers, which are of the graph alone."""
-        return {key: getattr(self, key) for key in ("one", "other", "kind", "ties", "said")}

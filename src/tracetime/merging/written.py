@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.json_facts import Document, as_json
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count, LeftOutReason
 
 
 @dataclass(slots=True)
@@ -12,66 +17,70 @@ class WrittenFile:
     """What came of the events of one file in the merged trace.
 
     Attributes:
-        name: of the file.
-        machine: the machine_id of its host in the output; 0 is that of the timeline.
+        name: its name.
+        machine: the machine_id of its host; 0 is that of the timeline.
         unresolved: events without a trace time.
-        early: events before time 0, of the output or of their file, which Perfetto does not take.
-        left_out: what else of a file that is not Perfetto's is not in the output.
-        left_out_by: how much of that for which reason; docs/howto/bake.md lists them.
-        carried: events that the clocks of all files do not place: they are where their file has
-            them, moved with its trace clock.
-        kept: events moved to the one before them, within their bars, so that they stay in order.
-        forced: the same of ends of slices, beyond their bars.
-        reversed: events of a packet sequence whose bars exclude the order of the file.
-        moved: items that had a timestamp of their own, and now have that of their packet.
-        stamped: packets that have a time of their own now, that of their items.
+        early: events before time 0, of the output or of the file.
+        left_out: what else of a file of another format is not in the output.
+        left_out_by: how much of that for each reason.
+        carried: events where the file itself has them, moved with its trace clock.
+        kept: events moved to the one before them, within their bars.
+        forced: ends of slices moved so beyond their bars.
+        reversed: events whose bars exclude the order of their file.
+        moved: items that have the timestamp of their packet now.
+        stamped: packets that have a time of their own now.
         rounded: timestamps whose field cannot hold the time exactly.
-        set_aside: items in a field that Perfetto does not read, since it would place them wrongly.
+        set_aside: items in a field that Perfetto does not read.
     """
 
     name: str
-    machine: int
-    unresolved: int = 0
-    early: int = 0
-    left_out: int = 0
-    left_out_by: dict[str, int] = field(default_factory=dict)
-    carried: int = 0
-    kept: int = 0
-    forced: int = 0
-    reversed: int = 0
-    moved: int = 0
-    stamped: int = 0
-    rounded: int = 0
-    set_aside: int = 0
+    machine: Count
+    unresolved: Count = 0
+    early: Count = 0
+    left_out: Count = 0
+    left_out_by: dict[LeftOutReason, Count] = field(default_factory=dict)
+    carried: Count = 0
+    kept: Count = 0
+    forced: Count = 0
+    reversed: Count = 0
+    moved: Count = 0
+    stamped: Count = 0
+    rounded: Count = 0
+    set_aside: Count = 0
 
 
+class MachineName(NamedTuple):
+    """A machine of the merged trace.
+
+    Attributes:
+        machine: its machine_id in the output; 0 is the host.
+        name: as a manifest calls it, else the files that it is in.
+    """
+
+    machine: Count
+    name: str
+
+
+@as_json("out bytes clock files _machines")
 @dataclass(frozen=True, slots=True)
-class WrittenTrace:
+class WrittenTrace(Document):
     """The Perfetto trace that a merge wrote.
 
     Attributes:
         out: its path.
         bytes: how long it is.
         clock: which clock of the files its BOOTTIME is.
-        files: one for each.
-        machines: what each machine of the output is called, by its machine_id.
+        files: what came of each file, in order.
+        machines: what its machines are called.
     """
 
     out: str
-    bytes: int
+    bytes: Count
     clock: ClockId
     files: tuple[WrittenFile, ...]
     machines: dict[int, str]
 
-    def to_dict(self) -> dict[str, object]:
-        """Return it in the types of JSON."""
-        return {
-            "out": self.out,
-            "bytes": self.bytes,
-            "clock": str(self.clock),
-            "files": [asdict(file) for file in self.files],
-            "machines": [
-                {"machine": machine, "name": name}
-                for machine, name in sorted(self.machines.items())
-            ],
-        }
+    @property
+    def _machines(self) -> list[MachineName]:
+        """What its machines are called."""
+        return [MachineName(*named) for named in sorted(self.machines.items())]

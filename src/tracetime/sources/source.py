@@ -19,7 +19,12 @@ _T = TypeVar("_T")
 
 
 class Unavailable(NamedTuple):
-    """A clock that is not available here, and why."""
+    """A clock that is not available here, and why.
+
+    Attributes:
+        name: the name of the clock.
+        reason: why it cannot be read.
+    """
 
     name: str
     reason: str

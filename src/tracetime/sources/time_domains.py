@@ -6,10 +6,13 @@ Numbers and names are those of vulkan_core.h.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.sources.names import QPC, named
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
 
 DOMAIN_DEVICE: Final = 0
 DOMAIN_MONOTONIC: Final = 1
@@ -36,9 +39,9 @@ class TimeDomain(NamedTuple):
     """A time domain that a device lists.
 
     Attributes:
-        number: as the device lists it.
-        name: as Vulkan calls it, `CLOCK_MONOTONIC`; None for an unknown one, which is not used.
+        number: its number, as the device lists it.
+        name: its name in Vulkan; null: it is unknown, and not used.
     """
 
-    number: int
+    number: Count
     name: str | None

@@ -6,8 +6,8 @@ import contextlib
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Final, TypeGuard
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow as pa
 from tracetime.atomic_file import file_target
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.instants import NS_OF_UNIT, FloatUnit
+from tracetime.clocks.json_facts import Document
 from tracetime.columns.arrays import values_of
 from tracetime.columns.arrow_tables import check_column
 from tracetime.columns.time_columns import WrittenUnits
@@ -28,6 +29,9 @@ from tracetime.tables.inputs import TableSource
 from tracetime.tables.output import TableOutput, table_metadata
 from tracetime.tables.writers import CsvTable, table_writer
 from tracetime.text import duration, printable
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count, NotEmpty, Status
 
 _FAR_NS: Final = 24 * 3600 * 10**9
 """A day: a trace, and what was logged beside it, may be that long."""
@@ -43,31 +47,36 @@ class ConvertedColumn:
     """What came of one column of a table.
 
     Attributes:
-        column, name: of the table, and of what was added.
-        clock: that it was read in; a text "@COLUMN" where a column says so.
-        statuses: how many rows have each status.
-        nulls: how many have no time to convert.
+        column: its name in the table.
+        name: the name of the new column.
+        clock: the clock it was read in, or @ and the column that names it.
+        statuses: how many times there are with each status.
+        nulls: how many rows have no time.
         warning: what is odd about its times, if anything is.
     """
 
     column: str
     name: str
     clock: ClockId | str
-    statuses: dict[str, int]
-    nulls: int
+    statuses: dict[Status, Count]
+    nulls: Count
     warning: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class TableSummary:
+class TableSummary(Document):
     """What came of converting a table file.
 
     Attributes:
-        table, out: paths of the table and of what was written.
-        to: the clock that was converted to.
-        policy, bars: how; bars are None with floor, which has none.
-        rows: how many there are.
-        truncated: the error after which the rest of the table was not read.
+        table: the table, as it was named.
+        out: the file that was written.
+        to: the clock that the new columns count in.
+        policy: how times came to that clock.
+        bars: the error bars of the tube policy; null with floor, which has none.
+        rows: how many rows there are.
+        columns: the columns of --map.
+        truncated: with --partial, the error after which the rest was not read; null if all was
+            read.
     """
 
     table: str
@@ -75,8 +84,8 @@ class TableSummary:
     to: ClockId
     policy: PolicyName
     bars: Bars | None
-    rows: int
-    columns: tuple[ConvertedColumn, ...]
+    rows: Count
+    columns: Annotated[tuple[ConvertedColumn, ...], NotEmpty]
     truncated: TraceError | None
 
     @property
@@ -88,13 +97,6 @@ class TableSummary:
             for status, n in column.statuses.items()
             if status not in (REASONS[RESOLVED], REASONS[ONE_SIDED])
         )
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the summary in the types of JSON."""
-        facts = {field.name: getattr(self, field.name) for field in fields(TableSummary)}
-        columns = [asdict(column) | {"clock": str(column.clock)} for column in self.columns]
-        truncated = None if self.truncated is None else self.truncated.to_dict()
-        return facts | {"to": str(self.to), "columns": columns, "truncated": truncated}
 
 
 # long: half of it says what it takes, or passes it on

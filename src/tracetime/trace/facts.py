@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,22 @@ from tracetime.clocks.ids import ClockId
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.info import FlowCounts
 
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
+
 
 class TraceWarning(NamedTuple):
-    """Something wrong in a trace that does not end its import."""
+    """Something wrong in a trace that does not end its import.
+
+    Attributes:
+        message: what is wrong.
+        offset: the byte of the uncompressed trace where it is.
+        packet: the index of its packet, counted as in the events table.
+    """
 
     message: str
-    offset: int
-    packet: int
+    offset: Count
+    packet: Count
 
 
 class OddEvents(NamedTuple):
@@ -132,16 +141,16 @@ class WallClockBounds(NamedTuple):
     """What a time service said of a wall clock while it was recorded.
 
     Attributes:
-        clock: the REALTIME that it bounded.
+        clock: the wall clock.
         source: the service: `clockbound`, `chrony`, `ptp4l`, `adjtimex`, or `another service`.
-        snapshots: at how many snapshots it did.
-        within_ns: how far from UTC the clock was at most, at all of them.
+        snapshots: at how many snapshots it bounded the clock.
+        within_ns: how far from UTC the clock was at most at these, ns.
     """
 
     clock: ClockId
     source: str
-    snapshots: int
-    within_ns: int
+    snapshots: Count
+    within_ns: Count
 
 
 class UnusedBounds(NamedTuple):

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import IO, Final
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Final
 
 from tracetime._kernels.perfetto.bake import Baker
 from tracetime._kernels.perfetto.importer import Rows
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.json_facts import Document
 from tracetime.errors import ConversionError, TraceError, UsageError
 from tracetime.formats.perfetto.extension import BAKED_BY
 from tracetime.graph.arguments import PolicyName, check_policy
@@ -24,69 +25,60 @@ from tracetime.trace.trace import Trace, check_trace
 from tracetime.verbs.event_baking.tube_times import TubeTimes
 from tracetime.verbs.event_baking.writing import write_events
 
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count, LeftOutReason
+
 _BOOTTIME: Final = ClockId(BUILTIN_IDS["BOOTTIME"])
 # Perfetto equates the BOOTTIME of every machine with these.
 _SHARED: Final = (_BOOTTIME.clock, BUILTIN_IDS["TRACE_FILE"])
 
 
 @dataclass(frozen=True, slots=True)
-class BakeSummary:
+class BakeSummary(Document):
     """What came of baking a trace.
 
     Attributes:
-        trace, out: paths of the trace and of what was written.
-        trace_clock: the clock that all baked timestamps are in.
-        policy: how they came there.
-        bytes: how long the output is.
-        moved: items that had a timestamp of their own, and now have that of their packet.
-        stamped: packets that have a time of their own now: they had no timestamp, and their items
-            took the latest time before them, or one that was not placed, and their items were.
-        kept_in_order: by the tube, track events moved to the one before them, within their bars, so
-            that both are in the order of the file.
+        trace: the trace, as it was named.
+        out: the trace that was written.
+        trace_clock: the clock that all its timestamps are in.
+        policy: how events came to trace time.
+        bytes: its size.
+        moved: items with a timestamp of their own that have their packet's now.
+        stamped: packets that have a time of their own now: that of their items.
+        kept_in_order: track events moved, within their bars, to the one before them.
         reversed: track events whose bars exclude the order of the file.
-        as_floor: by the tube, events that it cannot place, which stay where Perfetto puts them.
-        rounded: timestamps whose field cannot hold the time exactly.
-        worst_rounding_ns: how far off the worst of these is.
-        unresolved: events without a trace time, which Perfetto leaves out now as before.
-        set_aside: items without one, in a message whose clock is tied now, or whose packet has one
-            now: Perfetto would place them wrongly, so they are in a field that it does not read.
-        forced: of a trace of another format, begins and ends of slices moved to the one before them
-            on their track although their bars exclude that order: slices nest as in the source.
-        early: of a trace of another format, events before time 0, which Perfetto does not take.
-        left_out: of a trace of another format, what else is not in the output.
-        left_out_by: how much of that for which reason; docs/howto/bake.md lists them.
-        truncated: the error after which the rest of the file was not read.
+        as_floor: events that only floor places, of a trace baked by the tube.
+        rounded: timestamps whose field cannot hold the time.
+        worst_rounding_ns: how far off the worst of them is, ns.
+        unresolved: events without a trace time: Perfetto leaves them out.
+        set_aside: items without one, moved to where Perfetto does not read.
+        forced: begins and ends of slices, moved beyond their bars so that they nest.
+        early: events of other formats before time 0.
+        left_out: what else of other formats is not in the output.
+        left_out_by: how much of that for each reason.
+        truncated: with --partial, the error after which the rest was not read; null if all was
+            read.
     """
 
     trace: str
     out: str
     trace_clock: ClockId
     policy: PolicyName
-    bytes: int
-    moved: int
-    stamped: int
-    kept_in_order: int
-    reversed: int
-    as_floor: int
-    rounded: int
-    worst_rounding_ns: int
-    unresolved: int
-    set_aside: int
-    forced: int
-    early: int
-    left_out: int
-    left_out_by: dict[str, int]
+    bytes: Count
+    moved: Count
+    stamped: Count
+    kept_in_order: Count
+    reversed: Count
+    as_floor: Count
+    rounded: Count
+    worst_rounding_ns: Count
+    unresolved: Count
+    set_aside: Count
+    forced: Count
+    early: Count
+    left_out: Count
+    left_out_by: dict[LeftOutReason, Count]
     truncated: TraceError | None
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the summary in the types of JSON."""
-        facts: dict[str, object] = {
-            field.name: getattr(self, field.name) for field in fields(BakeSummary)
-        }
-        facts["trace_clock"] = str(self.trace_clock)
-        if self.truncated is not None:
-            facts["truncated"] = self.truncated.to_dict()
-        return facts
 
 
 def bake(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from tracetime.analysis.trace_instants import Span
 from tracetime.atomic_file import file_target
 from tracetime.clocks.domain import domain_facts
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.json_facts import Document
 from tracetime.columns.arrays import known_of
 from tracetime.columns.pandas_metadata import exact_in_pandas
 from tracetime.errors import TraceError
@@ -34,6 +35,7 @@ from tracetime.trace.events_table import Columns, record_batch, schema_of, with_
 from tracetime.trace.slices_table import OPEN
 
 if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
     from tracetime.graph.tube.bars import Bars
     from tracetime.trace.facts import TraceWarning
     from tracetime.trace.trace import Trace
@@ -128,25 +130,30 @@ def convert(  # noqa: PLR0913  the options of the command
 
 
 @dataclass(frozen=True, slots=True)
-class SlicesSummary:
+class SlicesSummary(Document):
     """What came of writing slices.
 
     Attributes:
-        trace, out: paths of the trace and of what was written.
-        trace_clock: the clock that ts counts in.
-        policy: how it was converted.
-        bars: of the tube policy; None with floor, which has none.
+        trace: the trace, as it was named.
+        out: the file that was written.
+        trace_clock: the clock that trace time counts in.
+        policy: how events came to trace time.
+        bars: the error bars of the tube policy; null with floor, which has none.
         rows: how many slices there are.
-        open: how many of them did not end.
-        unresolved: events without a trace time, of Perfetto's traces by floor: they begin and end
-            no slice.
+        open: how many of them do not end.
+        unresolved: events without a trace time, of Perfetto's traces by floor whatever the policy:
+            they begin and end no slice.
         left_out: slices that there was no room for.
-        names_left_out: the same of names and arguments.
-        not_nested: slices that would cross others, or lie deeper than 512, as Perfetto has it.
+        names_left_out: names and arguments that there was no room for.
+        not_nested: slices left out, as in Perfetto: they cross others of their track, or lie too
+            deep.
         reversed: slices left out because they end before they begin.
         unmatched: events that end a slice that has not begun.
-        warnings, n_warnings, events_dropped: as of `Summary`.
-        truncated: the error after which the rest of the file was not read.
+        warnings: what is wrong in the trace and did not end its reading: the first of them.
+        n_warnings: how many warnings there are in all.
+        events_dropped: events that the recorder says it dropped: they are not in the trace.
+        truncated: with --partial, the error after which the rest was not read; null if all was
+            read.
     """
 
     trace: str
@@ -154,29 +161,18 @@ class SlicesSummary:
     trace_clock: ClockId
     policy: PolicyName
     bars: Bars | None
-    rows: int
-    open: int
-    unresolved: int
-    left_out: int
-    names_left_out: int
-    not_nested: int
-    reversed: int
-    unmatched: int
+    rows: Count
+    open: Count
+    unresolved: Count
+    left_out: Count
+    names_left_out: Count
+    not_nested: Count
+    reversed: Count
+    unmatched: Count
     warnings: tuple[TraceWarning, ...]
-    n_warnings: int
-    events_dropped: int
+    n_warnings: Count
+    events_dropped: Count
     truncated: TraceError | None
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the summary in the types of JSON."""
-        facts: dict[str, object] = {
-            field.name: getattr(self, field.name) for field in fields(SlicesSummary)
-        }
-        facts["trace_clock"] = str(self.trace_clock)
-        facts["warnings"] = [warning._asdict() for warning in self.warnings]
-        if self.truncated is not None:
-            facts["truncated"] = self.truncated.to_dict()
-        return facts
 
 
 def convert_slices(  # noqa: PLR0913  the options of the command

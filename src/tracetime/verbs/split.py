@@ -5,20 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from tracetime.analysis.recording_starts import Start, breaks, starts
 from tracetime.analysis.snapshots import MOST_KEPT, Written
 from tracetime.atomic_file import file_target, not_written, refuse_input, whole_file
+from tracetime.clocks.json_facts import Document
 from tracetime.errors import TraceError, UsageError
 from tracetime.text import printable
 from tracetime.trace.abilities import PacketFile
 from tracetime.trace.trace import Trace, check_trace
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
 
 _CHUNK = 1 << 20
 
@@ -28,29 +32,31 @@ class SplitPart:
     """One recording of a file.
 
     Attributes:
-        path: of the file it was written to.
+        path: the file that was written.
         packet: the index of its first packet in the joined file.
-        offset: of its first byte there.
+        offset: the first of its bytes there.
         bytes: how many it has.
     """
 
     path: str
-    packet: int
-    offset: int
-    bytes: int
+    packet: Count
+    offset: Count
+    bytes: Count
 
 
 @dataclass(frozen=True, slots=True)
-class SplitSummary:
-    """What `split` wrote: the parts, in the order of the file."""
+class SplitSummary(Document):
+    """What `split` wrote: the parts, in the order of the file.
+
+    Attributes:
+        trace: the trace, as it was named.
+        directory: where the parts are.
+        parts: the recordings, in the order of the file.
+    """
 
     trace: str
     directory: str
     parts: tuple[SplitPart, ...]
-
-    def to_dict(self) -> dict[str, object]:
-        """Return it in the types of JSON."""
-        return asdict(self) | {"parts": [asdict(part) for part in self.parts]}
 
 
 def split(trace: Trace, directory: str | os.PathLike[str]) -> SplitSummary:

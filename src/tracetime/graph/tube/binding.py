@@ -19,6 +19,7 @@ from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW
 from tracetime.graph.tube.limits import ONE, slope_up
 
 if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
     from tracetime.graph.tube.pair import Pair
 
 Values = npt.NDArray[np.int64]
@@ -34,9 +35,17 @@ class BindingOrder(NamedTuple):
     number: of the order, in the order in which they were added, over the whole graph, from 0.
     before, before_ts: the reading that happened first, raw; after, after_ts: the other.
     away_ns: how much later the value is than the reading of the pair's steadier clock.
+
+    Attributes:
+        number: its number, from 0, in the order in which they were added.
+        before: the clock that was read first.
+        before_ts: what it read, in its own units.
+        after: the other clock.
+        after_ts: what it read.
+        away_ns: how much later the value is, ns of the steadier clock.
     """
 
-    number: int
+    number: Count
     before: ClockId
     before_ts: int
     after: ClockId

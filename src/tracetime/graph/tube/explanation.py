@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tracetime.clocks.families import COARSE
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.json_facts import as_json
 from tracetime.graph.clock_names import named
-from tracetime.graph.explanation import Outside, farthest_outside, reading
-from tracetime.graph.ticks import Unit
+from tracetime.graph.explanation import ConversionFacts, Outside, farthest_outside, reading
+from tracetime.graph.ticks import Side, Unit
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.binding import BindingOrder
 from tracetime.graph.tube.feasible_rates import FeasibleRates
 from tracetime.text import count, duration
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count, NotNegative
 
 
 class TubeHop(NamedTuple):
@@ -30,6 +34,29 @@ class TubeHop(NamedTuple):
     result and its bar. extrapolated: "before first" or "after last" of those snapshots, or ""
     among them; outside_ns: how far from them. src_tick_ns, dst_tick_ns: the tick of each clock
     where its readings show a longer one than it declares; else None.
+
+    Attributes:
+        src: the clock before the step.
+        dst: the clock after the step.
+        estimate: the value after the step, in its unit.
+        earliest: the lower end of its bar; null where it is open.
+        latest: the upper end of its bar; null where it is open.
+        snapshots: how many snapshots have both clocks.
+        half_width_ns: the median half-width of these, ns; null without any.
+        assumed: whether the half-width is assumed: the trace has none.
+        drift_ppm: the drift limit of the two clocks together.
+        wander_ppm: the wander limit of the two together.
+        learnt: whether a clock's rate was learnt from the snapshots.
+        unit: what dst counts.
+        extrapolated: on which side of the snapshots the value is; empty where it is among them.
+        outside_ns: how far outside it is, ns.
+        src_tick_ns: the tick of src, where its readings show a longer one; else null.
+        dst_tick_ns: the tick of dst, where its readings show a longer one; else null.
+        orders: how many orders the two clocks have.
+        earliest_by: the order that sets the lower end; else null.
+        latest_by: the order that sets the upper end; else null.
+        rates: the rates of dst against src that the orders around the value allow, drift_ppm set
+            aside; null without orders.
     """
 
     src: ClockId
@@ -37,18 +64,18 @@ class TubeHop(NamedTuple):
     estimate: int
     earliest: int | None
     latest: int | None
-    snapshots: int
-    half_width_ns: float | None
+    snapshots: Count
+    half_width_ns: NotNegative | None
     assumed: bool
-    drift_ppm: float
-    wander_ppm: float
+    drift_ppm: NotNegative
+    wander_ppm: NotNegative
     learnt: bool
     unit: Unit
-    extrapolated: str
-    outside_ns: int
+    extrapolated: Side
+    outside_ns: Count
     src_tick_ns: float | None
     dst_tick_ns: float | None
-    orders: int = 0
+    orders: Count = 0
     earliest_by: BindingOrder | None = None
     latest_by: BindingOrder | None = None
     rates: FeasibleRates | None = None
@@ -84,15 +111,23 @@ class MeshHop(NamedTuple):
     fitted: bool
 
 
+@as_json(
+    "_from _to value value_unit _policy bars basis result unit earliest latest _extrapolated "
+    "_outside_ns steps _value_utc? _result_utc?"
+)
 @dataclass(frozen=True, slots=True)
-class TubeExplanation:
+class TubeExplanation(ConversionFacts):
     """A conversion with its bar, and the evidence for it; `str()` gives it as text.
 
     Attributes:
-        bars: as requested; see `basis`.
-        earliest, latest: None for a side that nothing bounds.
+        value: the reading that was converted, in units of its clock.
+        bars: the bars that --bars asks for.
+        steps: the steps; none where both are one clock.
+        result: the reading of the other clock at that instant: with tube, the estimate.
+        earliest: the lower end of the bar, in the result's unit; null: open.
+        latest: the upper end of the bar, in the result's unit; null: open.
         names: by clock, its display name.
-        value_unit: whether `src` counts ns (or its units of them) or ticks.
+        value_unit: whether the value counts ns (or the clock's units of them) or ticks.
         meshes: the parts of the path within which bars are closed over several clocks.
     """
 
@@ -107,6 +142,16 @@ class TubeExplanation:
     names: Mapping[ClockId, str]
     value_unit: Unit = "ns"
     meshes: Sequence[MeshHop] = ()
+
+    @property
+    def _policy(self) -> Literal["tube"]:
+        """The policy."""
+        return "tube"
+
+    @property
+    def _outside_ns(self) -> Count:
+        """How far outside it is, ns."""
+        return 0 if self.outside is None else self.outside.distance
 
     @property
     def unit(self) -> Unit:

@@ -12,6 +12,7 @@ from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.segments import only
 
 if TYPE_CHECKING:
+    from tracetime.clocks.json_types import NotNegative
     from tracetime.graph.tube.evidence import Values
     from tracetime.graph.tube.pair import Pair
     from tracetime.graph.tube.tube import Tube
@@ -25,11 +26,16 @@ class FeasibleRates(NamedTuple):
 
     low_ppm, high_ppm: of the mean rate; None for a side that nothing bounds. wander_ppm: how far
     the rate strays from its mean; 0 where one rate fits all evidence.
+
+    Attributes:
+        low_ppm: the least; null where nothing bounds it.
+        high_ppm: the greatest; null where nothing bounds it.
+        wander_ppm: how far the rate strays from it; 0: one rate fits all.
     """
 
     low_ppm: float | None
     high_ppm: float | None
-    wander_ppm: float
+    wander_ppm: NotNegative
 
     def inverse(self) -> FeasibleRates:
         """The rates of the other clock against this one."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ONE_SIDED, OVERFLOW, RESOLVED
 from tracetime.graph.rate import saturated_ns
-from tracetime.graph.ticks import Unit
+from tracetime.graph.ticks import Side, Unit
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.results import Reached
@@ -83,7 +83,7 @@ def to_ticks(ns: Values, rate: Fraction, up: float) -> tuple[Values, npt.NDArray
     return saturated_ns(ns + (ns < _INT64.max) if up == 1 else ns, 1 / rate)
 
 
-def outside(pair: Pair, on_a: Reached) -> tuple[str, int]:
+def outside(pair: Pair, on_a: Reached) -> tuple[Side, int]:
     """Whether an estimate is before or after the pair's snapshots, and how far from them, ns."""
     ns, covered = to_ns(on_a.estimate, pair.a_rate)[0].item(), pair.tube.evidence.a
     first, last = int(covered[0]), int(covered[-1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,9 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import OPEN_ENDED
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
 
 Converted = TypeVar("Converted")
 Side = TypeVar("Side")
@@ -69,10 +72,17 @@ class Inconsistency(NamedTuple):
     """Two paths from src to dst whose bars miss each other by gap_ns at an instant of src.
 
     One path is direct, the other leads over the clocks `via`.
+
+    Attributes:
+        src: the one end.
+        dst: the other end.
+        via: the clocks that one path leads over.
+        at_ns: when, on src.
+        gap_ns: by how much they miss each other.
     """
 
     src: ClockId
     dst: ClockId
     via: tuple[ClockId, ...]
     at_ns: int
-    gap_ns: int
+    gap_ns: Count

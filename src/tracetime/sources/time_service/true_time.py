@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
 
 WallClock = Literal["REALTIME", "TAI"]
 WALL_CLOCKS: Final[tuple[WallClock, ...]] = ("REALTIME", "TAI")
@@ -25,9 +28,9 @@ class TrueTime(NamedTuple):
     latest_ns: int
     clock: WallClock
     source: str
-    age_ns: int
+    age_ns: Count
 
     @property
-    def half_width_ns(self) -> int:
+    def half_width_ns(self) -> Count:
         """How far the estimate is off at most, ns."""
         return self.latest_ns - self.estimate_ns

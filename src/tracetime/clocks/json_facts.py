@@ -1,0 +1,68 @@
+"""What is printed as JSON: each class says by its members which keys there are.
+
+A dataclass or a named tuple is an object with a key for each field, or for each member that
+`as_json` lists. `python -m tools.json_schemas` makes schemas of the same classes: types from the
+annotations (`json_types.py`), and what a key means from the docstring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import TracetimeError
+
+T = TypeVar("T")
+
+
+_MEMBERS: Final[dict[type, tuple[str, ...]]] = {}
+
+
+def as_json(members: str) -> Callable[[type[T]], type[T]]:
+    """Return a decorator that lists the members of a class that are printed, in order.
+
+    A key has no underscore at its ends: `_machines` is a member for JSON alone. A member with a
+    question mark is left out when it is empty.
+    """
+
+    def decorate(kind: type[T]) -> type[T]:
+        _MEMBERS[kind] = tuple(members.split())
+        return kind
+
+    return decorate
+
+
+class Document:
+    """A base of what is printed as JSON, which users may want, too."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it in the types of JSON; clocks as `str(ClockId)` writes them."""
+        return facts_of(self)  # type: ignore[no-any-return]
+
+
+def members_of(kind: type) -> tuple[str, ...]:
+    """Return the members of a class as `as_json` takes them; none of what is no object."""
+    fields: Any = getattr(kind, "_fields", None) or getattr(kind, "__dataclass_fields__", ())
+    return _MEMBERS.get(kind) or tuple(fields)
+
+
+def facts_of(value: Any) -> Any:
+    """Return a value in the types of JSON."""
+    if isinstance(value, ClockId):
+        return str(value)
+    if isinstance(value, TracetimeError):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: facts_of(part) for key, part in value.items()}
+    members = members_of(type(value))
+    if members:
+        parts = [(member, getattr(value, member.rstrip("?"))) for member in members]
+        return {
+            member.strip("_?"): facts_of(part)
+            for member, part in parts
+            if part or not member.endswith("?")
+        }
+    return [facts_of(part) for part in value] if isinstance(value, list | tuple) else value
