@@ -15,8 +15,7 @@ from tracetime.doctor import catalogue, merging
 from tracetime.doctor.coverage import MOST_EXAMINED
 from tracetime.doctor.finding import in_order, rank
 from tracetime.doctor.merging import MOST_ALIKE
-from tracetime.graph.clock_lists import ClockLists
-from tracetime.graph.contents import Contents
+from tracetime.graph.contents import ClockLists, Contents
 from tracetime.graph.floor import FloorHop
 from tracetime.graph.tube import loops
 from tracetime.sql import tables

@@ -12,7 +12,7 @@ from seeds import seeds
 
 from tracetime import ClockId
 from tracetime.clocks.families import steadiness
-from tracetime.graph.clock_lists import ClockLists
+from tracetime.graph.contents import ClockLists
 from tracetime.graph.tube.counters import _ANYWHERE, _apart, _Known, _nearest, _turns
 from tracetime.graph.tube.curves import _offsets, _points, _within, ppm_of, since
 from tracetime.graph.tube.event_readings import EventReadings

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracetime import ClockDomain, ClockGraph, ClockId, UsageError
-from tracetime.graph.adding_orders import add_pings_of_many
+from tracetime.graph.adding import add_pings_of_many
 
 HERE = ClockId(6)
 

@@ -18,8 +18,7 @@ from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.int_arrays import IntArray
 from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
 from tracetime.errors import ConversionError, UsageError
-from tracetime.graph import adding_orders, comparison, conversion
-from tracetime.graph.adding import add_snapshot
+from tracetime.graph import adding, comparison, conversion
 from tracetime.graph.arguments import (
     ClockTimes,
     OnError,
@@ -128,7 +127,7 @@ class ClockGraph(GraphFacts):
                 or does not count nanoseconds. This snapshot and those after it in its arrays are
                 not added; those before it are.
         """
-        add_snapshot(self._graph, snapshot)
+        adding.add_snapshot(self._graph, snapshot)
 
     def add_order(
         self,
@@ -154,7 +153,7 @@ class ClockGraph(GraphFacts):
                 int64; a negative delay, one of more than a year, a greatest one below the least;
                 a clock of less than 64 valid bits. Nothing is added.
         """
-        adding_orders.add_order(self._graph, before, after, min_delay_ns, max_delay_ns)
+        adding.add_order(self._graph, before, after, min_delay_ns, max_delay_ns)
 
     def add_pings(
         self,
@@ -178,7 +177,7 @@ class ClockGraph(GraphFacts):
             UsageError: as `add_order`; a ping that returned before it was sent, or was replied to
                 before it was received. Nothing is added.
         """
-        adding_orders.add_pings(self._graph, (local, remote), (sent, received, replied, returned))
+        adding.add_pings(self._graph, (local, remote), (sent, received, replied, returned))
 
     def add_together(self, starts: Iterable[ClockTimes], ends: Iterable[ClockTimes]) -> None:
         """Add that no start happened after any end, as of ranks that wait for each other.
@@ -189,7 +188,7 @@ class ClockGraph(GraphFacts):
         Raises:
             UsageError: as `add_order`; a start after an end of the same clock. Nothing is added.
         """
-        adding_orders.add_together(self._graph, starts, ends)
+        adding.add_together(self._graph, starts, ends)
 
     @overload
     def convert(

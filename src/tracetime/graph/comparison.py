@@ -12,7 +12,7 @@ from tracetime._kernels import graph as kernel
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.graph.clock_lists import Values
+from tracetime.graph.contents import Values
 from tracetime.graph.graph import Graph
 from tracetime.graph.state import GraphState, tied_by_messages
 from tracetime.graph.tube.evidence import FARTHEST

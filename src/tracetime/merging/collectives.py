@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import UsageError
-from tracetime.graph.adding_orders import add_order
+from tracetime.graph.adding import add_order
 from tracetime.graph.graph import Graph
 from tracetime.merging.alignment import LEAST, MOST, Alignment, Meetings, align
 from tracetime.merging.boots import Boots

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tracetime.clocks.ids import ClockId
-from tracetime.graph.adding_orders import add_order
+from tracetime.graph.adding import add_order
 from tracetime.graph.graph import Graph
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, of_file

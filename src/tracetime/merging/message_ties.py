@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tracetime.columns.matching import numbered
 from tracetime.errors import UsageError
-from tracetime.graph.adding_orders import add_order
+from tracetime.graph.adding import add_order
 from tracetime.graph.graph import Graph
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, of_file

@@ -13,7 +13,7 @@ import numpy as np
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.formats.spans.calls import Order, orders_between
-from tracetime.graph.adding_orders import add_order
+from tracetime.graph.adding import add_order
 from tracetime.graph.graph import Graph
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, of_file

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tracetime._kernels.perfetto.clocks import ExchangeRounds, RemoteSyncs
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.graph.adding_orders import add_pings_of_many
+from tracetime.graph.adding import add_pings_of_many
 from tracetime.graph.graph import Graph
 from tracetime.graph.tube.messages import Between, Boxes
 from tracetime.trace.facts import UnusedBounds
