@@ -34,8 +34,8 @@ def test_bounds_hold_the_ticks_and_the_drift_of_both_clocks() -> None:
     assert plain == 6
     assert half(0, 5, 0, 0) == 14
     assert half(0, 1, 100, 0) == half(0, 1, 0, 100) == 56
-    # Of 1,000 ppm over half a box; and over half of that on each side, as of any two readings.
-    assert half(500, 1, 1_000_000, 0) - half(0, 1, 1_000_000, 0) == 500 + 251
+    # Of 1,000.5 ppm over half a box, rounded up.
+    assert half(500, 1, 1_000_000, 0) - half(0, 1, 1_000_000, 0) == 501
 
 
 def test_bounds_widen_no_snapshot_that_was_read() -> None:
