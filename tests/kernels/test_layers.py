@@ -22,6 +22,7 @@ BELOW = {
     "saved_graph": {"common", "graph"},
     "tube": {"common"},
     "evidence": {"common", "tube"},
+    "epochs": {"tube"},
     "slices": {"common"},
     "perfetto": {"common", "graph", "slices"},
     "chrome_json": {"common", "slices", "perfetto"},

@@ -1,0 +1,1 @@
+"""Epochs of clocks: what each clock did, found over all that is known of all clocks at once."""

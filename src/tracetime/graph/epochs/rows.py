@@ -1,0 +1,188 @@
+"""All evidence on clocks as rows, each a bound of the time between two readings.
+
+A node is the first instant at which a clock read something. Between two nodes of a clock that
+neither jumped nor stood still between them lies a wait, which the clock's drift bounds; a row
+bounds the time from a node of one clock to a node of another. All in whole ns, rounded away from
+the truth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[np.int64]
+
+OPEN: Final = 1 << 62
+"""Stands for a bound that says nothing: as a least time negative, as a greatest one positive."""
+
+WIDEST: Final = 1 << 60
+"""A bound beyond it (36 years) says nothing."""
+
+_ONE: Final = 1 << 52
+"""A slope of 1 ns per ns, as the kernels count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What is known of how a clock runs.
+
+    Attributes:
+        drift: how far its rate may be from 1, ns per ns, below 1.
+        tick_ns: how long a reading may last, by the clock itself.
+        jumps: whether it may be set, reset, or stand still.
+        back: whether a jump may take it back.
+        machine: the machine whose suspends it stands still in; None where it goes on.
+    """
+
+    drift: float
+    tick_ns: int = 1
+    jumps: bool = True
+    back: bool = True
+    machine: int | None = None
+
+    @property
+    def later(self) -> int:
+        """How much more time than a reading's rise may pass, in 2^-52 of the rise, rounded up."""
+        drift = Fraction(self.drift)
+        return math.ceil(drift / (1 - drift) * _ONE)
+
+    @property
+    def earlier(self) -> int:
+        """How much less time than a reading's rise may pass, in 2^-52 of the rise, rounded up."""
+        drift = Fraction(self.drift)
+        return math.ceil(drift / (1 + drift) * _ONE)
+
+    @property
+    def faster(self) -> int:
+        """How much more than the time it may go on by, in 2^-52 of the time, rounded up."""
+        return math.ceil(Fraction(self.drift) * _ONE)
+
+    def lasts_ns(self, ticks_ns: int) -> int:
+        """How much time passes at most while the clock goes on by some ns, rounded up."""
+        return ticks_ns - (-ticks_ns * self.later // _ONE)
+
+
+class Rows(NamedTuple):
+    """Bounds of the time from a reading of one clock to a reading of another: int64, of one length.
+
+    Attributes:
+        one, other: the clocks, by number.
+        one_ns, other_ns: what they read.
+        least_ns, most_ns: from the node of `one` to that of `other`; -OPEN and OPEN where a side
+            says nothing.
+    """
+
+    one: Values
+    other: Values
+    one_ns: Values
+    other_ns: Values
+    least_ns: Values
+    most_ns: Values
+
+    @classmethod
+    def between(
+        cls,
+        clocks: Sequence[Clock],
+        pair: tuple[int, int],
+        readings: tuple[Values, Values],
+        least_ns: Values | int = 0,
+        most_ns: Values | int = OPEN,
+    ) -> Rows:
+        """Rows of two clocks that were read some time after each other, anywhere in their ticks.
+
+        Args:
+            clocks: all of them.
+            pair: the numbers of the two.
+            readings: of each, int64 ns.
+            least_ns, most_ns: how long after the first one's reading the other's was; a bound
+                beyond `WIDEST` says nothing.
+        """
+        n = len(readings[0])
+        one, other = (clocks[number] for number in pair)
+        least, most = (
+            np.broadcast_to(np.asarray(d, dtype=np.int64), n) for d in (least_ns, most_ns)
+        )
+        first, second = (np.full(n, number, dtype=np.int64) for number in pair)
+        first_ns, second_ns = (np.asarray(ns, dtype=np.int64) for ns in readings)
+        return cls(
+            first,
+            second,
+            first_ns,
+            second_ns,
+            np.where(least < -WIDEST, -OPEN, least - other.lasts_ns(other.tick_ns)),
+            np.where(most > WIDEST, OPEN, most + one.lasts_ns(one.tick_ns)),
+        )
+
+    @classmethod
+    def snapshots(
+        cls,
+        clocks: Sequence[Clock],
+        pair: tuple[int, int],
+        readings: tuple[Values, Values],
+        half_ns: Values | int,
+    ) -> Rows:
+        """Rows of two clocks that were read together, up to so many ns apart."""
+        return cls.between(clocks, pair, readings, -np.asarray(half_ns), np.asarray(half_ns))
+
+    @classmethod
+    def brackets(
+        cls,
+        clocks: Sequence[Clock],
+        pair: tuple[int, int],
+        readings: tuple[Values, Values, Values],
+    ) -> Rows:
+        """Rows of a clock that was read before and after the other: before, the other, after."""
+        before, middle, after = readings
+        return cls.all(
+            cls.between(clocks, pair, (before, middle)),
+            cls.between(clocks, pair[::-1], (middle, after)),
+        )
+
+    @classmethod
+    def pings(
+        cls,
+        clocks: Sequence[Clock],
+        pair: tuple[int, int],
+        readings: tuple[Values, Values, Values, Values],
+    ) -> Rows:
+        """Rows of pings from one clock to the other: sent, received, replied, returned."""
+        sent, received, replied, returned = readings
+        return cls.all(
+            cls.between(clocks, pair, (sent, received)),
+            cls.between(clocks, pair[::-1], (replied, returned)),
+        )
+
+    @classmethod
+    def together(
+        cls,
+        clocks: Sequence[Clock],
+        starts: Sequence[tuple[int, int]],
+        ends: Sequence[tuple[int, int]],
+    ) -> Rows:
+        """Rows of (clock, reading) that had all been before any of some others."""
+        return cls.all(
+            *(
+                cls.between(clocks, (here, there), (np.array([start]), np.array([end])))
+                for here, start in starts
+                for there, end in ends
+                if here != there
+            )
+        )
+
+    @classmethod
+    def all(cls, *parts: Rows) -> Rows:
+        """Rows after each other."""
+        if not parts:
+            return cls(*(np.empty(0, dtype=np.int64) for _ in cls._fields))
+        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def only(self, chosen: npt.NDArray[np.bool_] | Values) -> Rows:
+        """Some of them: those marked, or by place."""
+        return Rows(*(column[chosen] for column in self))
