@@ -36,7 +36,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def is_no_trace(path: str) -> bool:
     """Whether this is a query, or CSV by its ending and no trace by its beginning."""
     from tracetime.formats import is_of_a_format
-    from tracetime.tables.inputs import QUERY
+    from tracetime.tables import QUERY
 
     return path.startswith(QUERY) or (
         path.lower().endswith((".csv", ".csv.gz", ".tsv")) and not is_of_a_format(path)

@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager
-from typing import Final, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -15,12 +15,10 @@ from tracetime.columns.time_columns import WrittenUnits, learn_units
 from tracetime.errors import TraceError, UsageError
 from tracetime.formats.table.stored_tables import StoredTable, errors_of, stored_table
 from tracetime.formats.trace_file import TraceFile
+from tracetime.tables import QUERY
 from tracetime.text import printable
 from tracetime.trace.events_table import BATCH_ROWS
 from tracetime.trace.open_options import MAX_EXPANSION
-
-QUERY: Final = "duckdb:"
-"""What a query begins with, where a file can be given."""
 
 
 class TableSource(Protocol):

@@ -31,7 +31,6 @@ from tracetime.formats.perfetto.extension import (
     with_largest_lag,
 )
 from tracetime.formats.perfetto.read.remote import add_rounds, bounds_between, unused_bounds
-from tracetime.formats.perfetto.read.wall_contradictions import wall_clock_contradictions
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.formats.perfetto.schema import ftrace_names, process_types, vocabulary
 from tracetime.formats.trace_file import Budget, TraceFile
@@ -448,6 +447,8 @@ class PerfettoTrace(Trace):
     @property
     def wall_clock_contradictions(self) -> list[WallClockContradiction]:
         """Machines whose time service contradicts itself, once each."""
+        from tracetime.formats.perfetto.read.wall_contradictions import wall_clock_contradictions
+
         return list(wall_clock_contradictions(inner(self.clocks), self.wall_bounds()))
 
     def wall_bounds(self) -> npt.NDArray[np.int64]:
