@@ -10,6 +10,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.commands.show import (
     console,
     fold,
+    in_no_slice,
     print_table,
     print_text,
     print_warnings,
@@ -53,11 +54,8 @@ def print_summary(
 
 def _print_slices(summary: SlicesSummary) -> None:
     if summary.unresolved:
-        events, by, more = count(summary.unresolved, "event"), "", ""
-        if summary.policy == "tube":
-            by, more = " by floor or the tube", ", by each; bake writes what the tube places"
-        why = f"convert without --slices says why{more}"
-        echo(f"\n{events} without a trace time{by}, in no slice: {why}")
+        how = "convert without --slices"
+        echo(f"\n{in_no_slice(summary.unresolved, how, summary.policy)}")
     if summary.open:
         echo(f"\n{count(summary.open, 'slice')} did not end: dur is -1")
     if summary.unmatched:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tracetime.clocks.ids import ClockId
     from tracetime.errors import TraceError
+    from tracetime.graph.arguments import PolicyName
     from tracetime.trace.facts import TraceWarning
 
 MOST_WARNINGS: Final = 5
@@ -31,6 +32,19 @@ MOST_ROWS: Final = 500
 def print_json(facts: Any, indent: int | None = 2) -> None:
     """Print `facts` as JSON on stdout; without `indent` on one line."""
     echo(json_text(facts_of(facts), indent=indent))
+
+
+def in_no_slice(unresolved: int, how: str, policy: PolicyName) -> str:
+    """What to say of events without a trace time where slices are shown.
+
+    how: what says why they have none.
+    """
+    by, more = "", ""
+    if policy == "tube":
+        by, more = " by floor or the tube", ", by each; bake writes what the tube places"
+    return (
+        f"{count(unresolved, 'event')} without a trace time{by}, in no slice: {how} says why{more}"
+    )
 
 
 NARROWEST: Final = 72

@@ -22,6 +22,7 @@ from tracetime.commands.options import (
 from tracetime.commands.output import check_standard_output, output_option, standard_output
 from tracetime.commands.progress import Progress, clear_progress
 from tracetime.commands.results import print_result
+from tracetime.commands.show import in_no_slice
 from tracetime.commands.terminal import echo
 from tracetime.errors import TraceError, UsageError
 from tracetime.formats.archive import split_member
@@ -30,7 +31,7 @@ from tracetime.text import printable
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.tube.bars import Bars
-    from tracetime.sql.session import Result
+    from tracetime.sql.session import Result, Session
     from tracetime.trace.trace import Trace
 
 _WINDOWS: Final = 1 << 30
@@ -169,7 +170,7 @@ def command(  # noqa: PLR0913  a parameter for each option
             )
         )
         stack.enter_context(limited_memory(memory + _WINDOWS, from_now=True))
-        answer = _Answer(traces, kind, out, rows)
+        answer = _Answer(session, traces, kind, out, rows, policy)
         if query is not None:
             answer.give(partial(session.run_all, query, times_as_text=answer.is_text))
         elif sys.stdin is None:
@@ -233,12 +234,22 @@ def _format(kind: str | None, out: str | None, as_json: bool) -> str:
 class _Answer:
     """Writes results where the command line says, and in its format."""
 
-    def __init__(self, traces: Sequence[Trace], kind: str, out: str | None, rows: int) -> None:
+    def __init__(
+        self,
+        session: Session,
+        traces: Sequence[Trace],
+        kind: str,
+        out: str | None,
+        rows: int,
+        policy: PolicyName,
+    ) -> None:
+        self._session = session
+        self._policy = policy
         self._traces = traces
         self.kind = kind
         self._out = out
         self._rows = rows
-        self._warned: set[str] = set()
+        self._said: set[str] = set()
 
     @property
     def is_text(self) -> bool:
@@ -246,18 +257,24 @@ class _Answer:
         return self.kind != "parquet"
 
     def give(self, run: Callable[[], Result]) -> None:
-        """Run a statement, and write its result; warn once of traces not read to their end."""
+        """Run a statement, and write its result; say once what of a trace is not in it."""
         with Progress("running the query") as progress:
             for trace in self._traces:
                 progress.follow(trace)
             self._write(run())
         for trace in self._traces:
-            if trace.truncated is not None and trace.path not in self._warned:
-                self._warned.add(trace.path)
-                echo(
-                    f"warning: {printable(trace.path)}: reading stopped early: {trace.truncated}",
-                    err=True,
-                )
+            path = printable(trace.path)
+            if trace.truncated is not None:
+                self._say(f"warning: {path}: reading stopped early: {trace.truncated}")
+            unresolved = self._session.in_no_slice.get(trace.path, 0)
+            if unresolved:
+                said = in_no_slice(unresolved, "the status of events", self._policy)
+                self._say(f"note: {path}: {said}")
+
+    def _say(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            echo(text, err=True)
 
     def _write(self, result: Result) -> None:
         from tracetime.sql.results import WRITERS, save

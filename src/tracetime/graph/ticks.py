@@ -7,6 +7,7 @@ what else is asked for is refused.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
@@ -67,24 +68,39 @@ def refuse_floor_of_ticks(graph: Clocks, src: ClockId, dst: ClockId) -> None:
     Raises:
         UsageError: floor's path from src to dst leads from or into a clock that counts ticks.
     """
-    try:
-        path = graph.path(src, dst)
-    except ConversionError:
-        return
-    for before, after in pairwise(path):
-        for clock, other in ((before, after), (after, before)):
-            rate = ns_per_tick(graph, clock, other)
-            if rate == 1 or (rate is None and clock == before):
-                continue
+    for clock, rate, is_source in _ticking(graph, src, dst):
+        if rate is not None or not is_source:
             by_way = "" if clock in (src, dst) else f" (on the way to {graph.name(dst)})"
-            raise UsageError(_why_refused(f"{graph.name(clock)}{by_way}", clock, rate))
+            raise UsageError(_why_wrong(f"{graph.name(clock)}{by_way}", clock, rate))
 
 
-def _why_refused(name: str, clock: ClockId, rate: Fraction | None) -> str:
+def why_floor_may_be_wrong(graph: Clocks, src: ClockId, dst: ClockId) -> str | None:
+    """Return what floor takes for granted of a conversion that is not refused, if anything."""
+    for clock, rate, _ in _ticking(graph, src, dst):
+        return _why_wrong(graph.name(clock), clock, rate)
+    return None
+
+
+def _ticking(
+    graph: Clocks, src: ClockId, dst: ClockId
+) -> Iterator[tuple[ClockId, Fraction | None, bool]]:
+    """Clocks on floor's path whose ticks do not last 1 ns, as far as known.
+
+    Each with how long one lasts, and whether the step begins there rather than ends.
+    """
+    with suppress(ConversionError):
+        for before, after in pairwise(graph.path(src, dst)):
+            for clock, other in ((before, after), (after, before)):
+                rate = ns_per_tick(graph, clock, other)
+                if rate != 1:
+                    yield clock, rate, clock == before
+
+
+def _why_wrong(name: str, clock: ClockId, rate: Fraction | None) -> str:
     if rate is None:
         return (
             f"{name} counts ticks, and nothing says how long one lasts, which the floor policy "
-            "would take for 1 ns: give --policy tube, and the rate, as in "
+            "takes for 1 ns: give --policy tube, and the rate, as in "
             f"--clock-rate {clock}=2.4GHz (1GHz where it counts ns)"
         )
     return (

@@ -170,6 +170,11 @@ class Session:
         every = frozenset(EXTRAS)
         return {name: self._tables.stream(name, every).schema for name in self._tables.names}
 
+    @property
+    def in_no_slice(self) -> dict[str, int]:
+        """By path of a trace whose slices were read, how many events have no trace time."""
+        return self._tables.slices.unresolved
+
     def statements(self, text: str) -> list[str]:
         """Split a text into its statements.
 

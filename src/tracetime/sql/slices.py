@@ -25,9 +25,23 @@ def slices_schema(view: View, extras: Extras) -> pa.Schema:
     return schema.append(WALL_TIME) if extras else schema
 
 
-def slice_batches(trace: Trace, view: View, extras: Extras) -> Iterator[pa.RecordBatch]:
-    """Read the slices of a trace with these groups."""
-    batches = trace.slices(view.policy, bars=view.bars)
-    if not extras:
-        return batches
-    return with_wall_time(trace, view, batches, "ts", slices_schema(view, extras))
+class SliceReader:
+    """Reads the slices of traces.
+
+    Attributes:
+        unresolved: by path, how many events without a trace time are in no slice.
+    """
+
+    def __init__(self) -> None:
+        self.unresolved: dict[str, int] = {}
+
+    def batches(self, trace: Trace, view: View, extras: Extras) -> Iterator[pa.RecordBatch]:
+        """Read the slices of a trace with these groups."""
+        slices = trace.slices(view.policy, bars=view.bars)
+        batches: Iterator[pa.RecordBatch] = slices
+        if extras:
+            batches = with_wall_time(trace, view, slices, "ts", slices_schema(view, extras))
+        for batch in batches:
+            self.unresolved[trace.path] = slices.unresolved
+            yield batch
+        self.unresolved[trace.path] = slices.unresolved

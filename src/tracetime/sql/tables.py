@@ -16,7 +16,7 @@ import pyarrow as pa
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
 from tracetime.sql.events import EXTRAS, Extras, KeptRows, event_batches, events_schema
-from tracetime.sql.slices import SLICES_EXTRAS, slice_batches, slices_schema
+from tracetime.sql.slices import SLICES_EXTRAS, SliceReader, slices_schema
 from tracetime.sql.streams import Faults, Stream
 from tracetime.sql.view import View
 from tracetime.text import printable
@@ -108,16 +108,20 @@ class Tables:
         room: bytes of rows of each table that are kept once a scan has read the table; 0 keeps
             none.
         faults: keeps errors.
+
+    Attributes:
+        slices: reads those of the traces.
     """
 
     def __init__(self, traces: Sequence[Trace], view: View, faults: Faults, room: int = 0) -> None:
         self._traces = traces
         self._view = view
         self._faults = faults
+        self.slices = SliceReader()
         self._names_traces = view.by_trace or len(traces) > 1
         self._makers = {
             "events": _Maker(frozenset(EXTRAS), events_schema, event_batches),
-            "slices": _Maker(SLICES_EXTRAS, slices_schema, slice_batches),
+            "slices": _Maker(SLICES_EXTRAS, slices_schema, self.slices.batches),
             **{name: _fixed(schema, maker) for name, (schema, maker) in _FIXED.items()},
         }
         self._rows = {

@@ -22,6 +22,7 @@ from tracetime.columns.time_columns import WrittenUnits
 from tracetime.errors import ONE_SIDED, REASONS, RESOLVED, UNKNOWN_SOURCE_CLOCK, TraceError
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.clock_graph import ClockGraph, inner
+from tracetime.graph.ticks import why_floor_may_be_wrong
 from tracetime.graph.tube.bars import Bars
 from tracetime.tables.column_conversion import name_of
 from tracetime.tables.conversion import CLOCK_COLUMN, convert_in_units, target_of
@@ -176,7 +177,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
                 source,
                 {status: n for status, n in counts[column].items() if status is not None},
                 counts[column][None],
-                _why_implausible(graph, source, ranges[column])
+                _why_odd(graph, source, clock, policy, ranges[column])
                 if isinstance(source, ClockId)
                 else untied.get(column),
             )
@@ -236,6 +237,14 @@ class _TimeRange:
         if found["min"] is not None:
             self.least = min(found["min"], found["min"] if self.least is None else self.least)
             self.most = max(found["max"], found["max"] if self.most is None else self.most)
+
+
+def _why_odd(
+    graph: ClockGraph, source: ClockId, target: ClockId, policy: PolicyName, times: _TimeRange
+) -> str | None:
+    """Return what is odd about times of a clock, a sentence; None: nothing."""
+    taken = why_floor_may_be_wrong(inner(graph), source, target) if policy == "floor" else None
+    return taken or _why_implausible(graph, source, times)
 
 
 def _why_implausible(graph: ClockGraph, clock: ClockId, times: _TimeRange) -> str | None:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tracetime.trace.trace import Trace
 
 MOST_MEMBERS: Final = 10_000
-MOST_SMALL: Final = 300
-"""So many traces of one archive are read by one command, however small they are: each takes 10 ms,
+MOST_SMALL: Final = 750
+"""So many traces of one archive are read by one command, however small they are: each takes 5 ms,
 which is much for a small archive, and little for one of larger traces."""
 
 _SMALL: Final = 1 << 15
