@@ -15,6 +15,7 @@ from itertools import islice, product
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tracetime._kernels.epochs import drifts
 from tracetime.graph.epochs.hitting_set import Choice, cheapest
@@ -37,7 +38,7 @@ LONG_NS: Final = 100_000_000
 """No interruption between two reads lasts as long."""
 
 BESIDE: Final = 2
-"""Rows of its pair on each side of one without which it may be a break: error-bars.md, 1."""
+"""Rows of its pair on each side of one, all of which agree: with fewer it may be a break."""
 
 MOST_ROUNDS: Final = 60
 """Searches for contradictions, each over all that is explained so far."""
@@ -202,21 +203,34 @@ def _neighbours_clash(nodes: Nodes, pair: Values, along: Values) -> tuple[Values
     rows = nodes.rows
     both = np.flatnonzero((rows.least_ns != -OPEN) & (rows.most_ns != OPEN))
     order = both[np.lexsort((along[both], pair[both]))]
+    by = _clash_ns(nodes, order[:-1], order[1:])
+    clash = (by > 0) & (pair[order[:-1]] == pair[order[1:]])
+    return order[:-1][clash], by[clash]
+
+
+def _clash_ns(nodes: Nodes, here: Values, there: Values) -> Values:
+    """By how much rows of a pair contradict others of it, whatever else is known; ns, or 0."""
+    rows = nodes.rows
     one, other = nodes.readings[nodes.one], nodes.readings[nodes.other]
     flipped = rows.one > rows.other
-    least = np.where(flipped, -rows.most_ns, rows.least_ns)[order]
-    most = np.where(flipped, -rows.least_ns, rows.most_ns)[order]
-    offset = np.where(flipped, one - other, other - one)[order]
+    least = np.where(flipped, -rows.most_ns, rows.least_ns)
+    most = np.where(flipped, -rows.least_ns, rows.most_ns)
+    # The offset of the readings is how much more the higher clock went on.
+    offset = np.where(flipped, one - other, other - one)
+    lowest = np.where(most == OPEN, -OPEN, offset - np.where(most == OPEN, 0, most))
+    highest = np.where(least == -OPEN, OPEN, offset - np.where(least == -OPEN, 0, least))
     slopes = np.array([max(clock.later, clock.earlier) for clock in nodes.clocks], dtype=np.int64)
-    here, there = order[:-1], order[1:]
     drift = np.zeros(len(here), dtype=np.int64)
-    for clock, reading in ((rows.one, one), (rows.other, other)):
+    for clock, reading in (
+        (np.where(flipped, rows.other, rows.one), np.where(flipped, other, one)),
+        (np.where(flipped, rows.one, rows.other), np.where(flipped, one, other)),
+    ):
         drift += drifts(np.abs(reading[there] - reading[here]), slopes[clock[here]])
-    # The offset of the readings is how much more the other clock went on.
-    low, high = offset - most, offset - least
-    by = np.maximum(low[1:] - high[:-1], low[:-1] - high[1:]) - drift
-    clash = (by > 0) & (pair[here] == pair[there])
-    return here[clash], by[clash]
+    by = np.zeros(len(here), dtype=np.int64)
+    for low, high in ((there, here), (here, there)):
+        known = (lowest[low] != -OPEN) & (highest[high] != OPEN)
+        by[known] = np.maximum(by, lowest[low] - highest[high] - drift)[known]
+    return by
 
 
 class _Search:
@@ -347,7 +361,7 @@ class _Search:
         two_sided = rows.least_ns[remedy.row] != -OPEN and rows.most_ns[remedy.row] != OPEN
         if two_sided and remedy.row in long_rows:
             return LONG_ROW
-        return ROW if self._beside[remedy.row] >= BESIDE else BREAK
+        return ROW if self._beside[remedy.row] else BREAK
 
     def instead(self, remedy: _Remedy, chosen: Sequence[_Remedy]) -> list[_Remedy]:
         """What would explain as much for no more, the other remedies held."""
@@ -464,18 +478,17 @@ def _by_clock(remedies: Sequence[_Remedy]) -> dict[int, tuple[list[int], list[in
     }
 
 
-def _beside(nodes: Nodes) -> Values:
-    """How many rows of its pair each row has on the side where it has fewer."""
-    rows = nodes.rows
-    low, high = np.minimum(rows.one, rows.other), np.maximum(rows.one, rows.other)
-    lower_first = rows.one <= rows.other
-    at = nodes.at[np.where(lower_first, nodes.one, nodes.other)]
-    order = np.lexsort((at, high, low))
-    new = np.append(True, (np.diff(low[order]) != 0) | (np.diff(high[order]) != 0))[: len(order)]
-    group = np.cumsum(new) - 1
-    starts = np.flatnonzero(new)
-    sizes = np.diff(np.append(starts, len(order)))
-    place = np.arange(len(order)) - starts[group]
-    beside = np.empty(len(order), dtype=np.int64)
-    beside[order] = np.minimum(place, sizes[group] - 1 - place)
-    return beside
+def _beside(nodes: Nodes) -> npt.NDArray[np.bool_]:
+    """Which rows stand between others of their pair, `BESIDE` on each side, that agree."""
+    rows, n = nodes.rows, len(nodes.one)
+    pair = np.minimum(rows.one, rows.other) * len(nodes.clocks) + np.maximum(rows.one, rows.other)
+    at = nodes.at[np.where(rows.one <= rows.other, nodes.one, nodes.other)]
+    order = np.lexsort((at, pair))
+    between = np.zeros(n, dtype=bool)
+    inner = order[BESIDE : n - BESIDE]
+    agree = np.ones(len(inner), dtype=bool)
+    for before, after in product(range(BESIDE), range(BESIDE + 1, 2 * BESIDE + 1)):
+        here, there = (order[k : k + len(inner)] for k in (before, after))
+        agree &= (pair[here] == pair[there]) & (_clash_ns(nodes, here, there) == 0)
+    between[inner] = agree
+    return between

@@ -17,6 +17,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tracetime._kernels.epochs import drifts
+
 Values = npt.NDArray[np.int64]
 
 OPEN: Final = 1 << 62
@@ -174,6 +176,42 @@ class Rows(NamedTuple):
                 for there, end in ends
                 if here != there
             )
+        )
+
+    @classmethod
+    def offsets(
+        cls,
+        clocks: Sequence[Clock],
+        pair: tuple[int, int],
+        one_ns: Values,
+        bounds: tuple[Values, Values],
+        known: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]],
+    ) -> Rows:
+        """Rows of bounds of how far the other clock was ahead when one read something.
+
+        Args:
+            clocks, pair: as of `between`; ticks are in the bounds already.
+            one_ns: when, by the first clock of the pair.
+            bounds: the least and the most that the other was ahead, ns.
+            known: which of each side say something; one of them does.
+        """
+        low, high = bounds
+        middle = np.where(
+            known[0] & known[1], low + (high - low) // 2, np.where(known[0], low, high)
+        )
+        # The other clock reads the middle before or after, by what it may still have to go.
+        other, n = clocks[pair[1]], len(one_ns)
+        sooner, later = (
+            away + drifts(away, np.full(n, other.later, dtype=np.int64))
+            for away in (np.where(known[1], high - middle, 0), np.where(known[0], middle - low, 0))
+        )
+        return cls(
+            np.full(n, pair[0], dtype=np.int64),
+            np.full(n, pair[1], dtype=np.int64),
+            one_ns,
+            one_ns + middle,
+            np.where(known[1], -sooner, -OPEN),
+            np.where(known[0], later, OPEN),
         )
 
     @classmethod

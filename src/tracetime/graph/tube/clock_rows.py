@@ -1,0 +1,45 @@
+"""The evidence of pairs of clocks as rows between readings, for `graph/epochs/`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.families import NEVER_SET, STOPS_IN_SUSPEND, WALL
+from tracetime.clocks.ids import ClockId
+from tracetime.graph.epochs.rows import Clock, Rows
+from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN
+from tracetime.graph.tube.pair import Pair
+
+
+def rows_of(
+    pairs: Sequence[Pair], domain: Callable[[ClockId], ClockDomain]
+) -> tuple[list[ClockId], list[Clock], Rows]:
+    """The clocks of some pairs, what is known of each, and the rows of all.
+
+    Half-widths are those of the pairs; ticks are in them.
+    """
+    ids = sorted({clock for pair in pairs for clock in (pair.a, pair.b)}, key=ClockId.order)
+    number = {clock: k for k, clock in enumerate(ids)}
+    clocks = [_clock(clock, domain(clock)) for clock in ids]
+    rows = []
+    for pair in pairs:
+        evidence = pair.tube.evidence
+        every = np.full(len(evidence.a), LOW_KNOWN | HIGH_KNOWN, dtype=np.uint8)
+        known = every if evidence.known is None else evidence.known
+        sides = known & LOW_KNOWN != 0, known & HIGH_KNOWN != 0
+        ends = number[pair.a], number[pair.b]
+        rows.append(Rows.offsets(clocks, ends, evidence.a, (evidence.low, evidence.high), sides))
+    return ids, clocks, Rows.all(*rows)
+
+
+def _clock(clock: ClockId, domain: ClockDomain) -> Clock:
+    """What is known of how a clock runs."""
+    drift = domain.drift_ppm * 1e-6
+    if clock.clock in WALL:
+        return Clock(drift, 0)
+    if clock.clock in NEVER_SET and clock.clock not in STOPS_IN_SUSPEND:
+        return Clock(drift, 0, jumps=False, back=False)
+    return Clock(drift, 0, back=clock.clock not in NEVER_SET, machine=clock.machine)
