@@ -1,4 +1,4 @@
-"""The doctor's catalogue: every row has a check and a page, and every check gives its row's texts
+"""The doctor's catalogue: every row has a check or notes, and a page, and each gives its row's texts
 what they ask for."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from string import Formatter
 import pytest
 
 from tools.write_findings import LIST, PAGES, listed, page
-from tracetime import ClockId, doctor
+from tracetime import ClockId, doctor, formats
 from tracetime.doctor import nesting
 from tracetime.doctor.catalogue import CATALOGUE, finding, jumps, told
 from tracetime.doctor.catalogue.events import FAR_CAUSES
@@ -21,8 +21,10 @@ from tracetime.doctor.catalogue.events import FAR_CAUSES
 CHECKS = {
     path.stem: ast.parse(path.read_text())
     for path in sorted(Path(doctor.__file__).parent.glob("*.py"))
-    if path.stem not in ("nesting", "finding")
+    if path.stem not in ("nesting", "finding", "noted")
 }
+FORMATS = [ast.parse(path.read_text()) for path in Path(formats.__file__).parent.rglob("*.py")]
+"""Where notes are made."""
 OF_THE_FINDING = {"clock", "clocks", "events", "worst"}
 JUMPS = {row.code for row in jumps.ROWS} - {"suspend"}
 """What `jumps.py` makes one way: which of them it is, is known when it runs."""
@@ -74,8 +76,39 @@ def fields(*texts: str) -> set[str]:
     return {name for _, name, _, _ in found if name is not None}
 
 
-def test_every_check_names_a_row_and_every_row_has_a_check():
-    assert {code for _, code, _ in CALLS} == set(CATALOGUE)
+def noted() -> dict[str, set[str]]:
+    """The values that notes of each code have."""
+    found: dict[str, set[str]] = {code: set() for code, row in CATALOGUE.items() if row.kinds}
+    for tree in FORMATS:
+        named = literals(tree)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Dict):
+                keys = {key.value for key in node.keys if isinstance(key, ast.Constant)}
+                for code in found.keys() & named:
+                    found[code] |= keys
+    return found
+
+
+NOTED = noted()
+SAID = set().union(*map(literals, FORMATS))
+
+
+def test_every_check_names_a_row_and_every_row_has_a_check_or_notes():
+    assert {code for _, code, _ in CALLS} | set(NOTED) == set(CATALOGUE)
+    assert set(NOTED) <= SAID
+
+
+@pytest.mark.parametrize("code", NOTED)
+def test_notes_give_what_the_texts_of_their_row_ask_for(code):
+    row = CATALOGUE[code]
+    given = OF_THE_FINDING | {"kind_why", "kind_fix"} | NOTED[code] | set(row.parts)
+    for name, kind in row.kinds.items():
+        assert not name or name in SAID
+        assert {kind.severity, kind.beyond} - {None} <= set(row.severities)
+        assert set(kind.parts) <= set(row.parts)
+        assert fields(*(row.parts[part] for part in kind.parts), kind.why, kind.fix) <= given
+    if code not in {made for _, made, _ in CALLS}:
+        assert fields(row.title, row.why, row.fix) <= given
 
 
 def test_a_code_is_in_one_row():
@@ -102,7 +135,7 @@ def test_a_check_gives_what_the_texts_of_its_row_ask_for(module, code, given):
     row = CATALOGUE[code]
     queried = fields(row.title, row.why, row.fix)
     assert queried <= OF_THE_FINDING | set(row.parts) | given
-    every = set().union(*(names for _, other, names in CALLS if other == code))
+    every = NOTED.get(code, set()).union(*(names for _, other, names in CALLS if other == code))
     assert fields(*row.parts.values()) <= OF_THE_FINDING | set(row.parts) | every
 
 
@@ -111,7 +144,8 @@ def test_every_part_is_in_a_text_and_a_check_asks_for_it(code):
     row = CATALOGUE[code]
     assert set(row.parts) <= fields(row.title, row.why, row.fix, *row.parts.values())
     modules = {module for module, other, _ in CALLS if other == code}
-    assert set(row.parts) <= set().union(*(literals(CHECKS[module]) for module in modules))
+    asked = chain.from_iterable(kind.parts for kind in row.kinds.values())
+    assert set(row.parts) <= set(asked).union(*(literals(CHECKS[module]) for module in modules))
 
 
 def test_every_cause_of_events_far_away_is_found_somewhere():

@@ -25,6 +25,7 @@ from tracetime import (
     diagnose,
     open_trace,
 )
+from tracetime.doctor.catalogue import CATALOGUE
 
 PAGES = ROOT / "docs" / "findings"
 
@@ -61,7 +62,8 @@ def codes_of_source():
 
 def test_every_code_has_a_page_and_every_page_a_code():
     pages, texts = codes_of_source()
-    assert {code for code in pages if f'"{code}"' not in texts} == set()
+    noted = {code for code, row in CATALOGUE.items() if row.kinds}
+    assert {code for code in pages - noted if f'"{code}"' not in texts} == set()
     seen = set()
     for name, fault in FAULTS.items():
         model = Model()

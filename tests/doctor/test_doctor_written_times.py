@@ -47,7 +47,9 @@ def test_of_very_many_events_the_slices_are_not_compared(tmp_path, monkeypatch):
     events = [f'{{"ph":"X","pid":1,"tid":1,"ts":{ts},"dur":{dur}}}' for ts, dur in texts]
     path.write_text(f"[{','.join(events)}]")
     for most, severity in ((2, "warning"), (1, "info")):
-        monkeypatch.setattr(import_module("tracetime.doctor.written_times"), "_MOST_NESTED", most)
+        monkeypatch.setattr(
+            import_module("tracetime.formats.chrome_json.reader"), "MOST_NESTED", most
+        )
         with open_trace(path) as trace:
             (one,) = (one for one in diagnose(trace) if one.code == "times-rounded")
         assert one.severity == severity

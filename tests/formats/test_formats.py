@@ -27,6 +27,7 @@ from tracetime import (
 )
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.sql.session import Session
+from tracetime.trace.notes import Note
 from tracetime.verbs.error_tracks import with_error_tracks
 
 pytest_plugins = ["cli"]
@@ -250,3 +251,28 @@ def test_no_module_above_the_formats_asks_which_format_a_trace_is_of():
     ]
     asked = re.compile(rf"isinstance\([^)]*\b({'|'.join(known)})\b")
     assert [path for path in above if asked.search(path.read_text())] == []
+
+
+def test_a_note_of_a_format_is_a_finding_and_an_attribute_of_its_trace(text, monkeypatch):
+    gpu = ClockId(GPU)
+    given = [
+        Note("events-dropped", packets=(3,), events=7),
+        Note("offsets-shifted", packets=(2,), events=None, size_ns=5_000, clocks=(gpu,)),
+        Note("parts-passed-over", values={"what": "2 lines of another shape"}),
+        Note("odd-times", "zero", (1,), 9, 2, values={"what": "2 events at 0"}),
+    ]
+    monkeypatch.setattr(TextTrace, "notes", lambda _, code: (n for n in given if n.code == code))
+    with open_trace(text) as trace:
+        found = {one.code: one for one in diagnose(trace, 6_000)}
+        worse = {one.code: one for one in diagnose(trace, 4_000)}
+        assert (trace.events_dropped, trace.dropped_packet) == (7, 3)
+        assert trace.shifted_offsets == [(gpu, 5_000, 2)]
+        assert trace.warnings == trace.passed_over == [("2 lines of another shape", 0, 0)]
+        assert trace.odd_events == [("zero", "2 events at 0", 2, 1, 9, 0)]
+    assert {note.code for note in given} <= set(found)
+    dropped, shifted, odd = (found[given[k].code] for k in (0, 1, 3))
+    assert (dropped.severity, dropped.packets, dropped.events) == ("error", (3,), 7)
+    assert (shifted.severity, worse[shifted.code].severity) == ("info", "warning")
+    # Both events of the clock.
+    assert (shifted.events, shifted.worst_ns, shifted.clocks) == (2, 5_000, (gpu,))
+    assert (odd.title, odd.severity) == ("2 events at 0", "warning")

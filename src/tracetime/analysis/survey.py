@@ -113,6 +113,7 @@ class Survey:
         moves = [move.packet for move in trace.trace_clock_moves]
         self._placed = Between(np.array(lost + moves, dtype=np.int64))
         self.late: dict[ClockId, tuple[int, int]] = {}
+        self._has_late_snapshots = trace.late_snapshots is not None
         self._floor_cost = FloorCost(reordered=0)
         self._bars = self._error_bars() if self._may_be_sparse() else None
         self._read(watch)
@@ -149,7 +150,7 @@ class Survey:
         known &= numbers != self.spans.numbers.get(self.trace_clock)
         source = columns["source_ns"]
         self._counts.add(numbers[known], source[known])
-        if self.trace.late_snapshots is not None:
+        if self._has_late_snapshots:
             rows = np.flatnonzero(resolved & known)
             for number, places in places_of(numbers[rows]).items():
                 clock, ours = self.clocks[number], rows[places]

@@ -16,19 +16,17 @@ from tracetime.doctor.exchanges import exchanged
 from tracetime.doctor.far_events import far_events
 from tracetime.doctor.finding import SEVERITIES, Finding, Severity, rank
 from tracetime.doctor.jumps import jumps
-from tracetime.doctor.losses import backwards, dropped, odd, odd_times
 from tracetime.doctor.lost_events import lost_events
 from tracetime.doctor.machines import machines
 from tracetime.doctor.merging import merged
 from tracetime.doctor.nesting import nested
-from tracetime.doctor.offset_shifts import shifted
+from tracetime.doctor.noted import noted
 from tracetime.doctor.orders import messages
 from tracetime.doctor.placement import placement
 from tracetime.doctor.recordings import recordings
 from tracetime.doctor.structure import structure
 from tracetime.doctor.trace_clock import moved
-from tracetime.doctor.wakings import early_kernels, late_wakings
-from tracetime.doctor.written_times import written_times
+from tracetime.doctor.wakings import late_wakings
 from tracetime.trace.trace import Trace, check_trace
 
 __all__ = ["SEVERITIES", "TOLERANCE_NS", "Finding", "Severity", "diagnose"]
@@ -73,15 +71,10 @@ def _every(survey: Survey) -> Iterator[Finding]:
     yield from recordings(survey)
     yield from lost_events(survey)
     yield from moved(survey)
-    yield from dropped(survey)
-    yield from backwards(survey)
-    yield from odd(survey)
-    yield from odd_times(survey)
-    yield from written_times(survey)
     yield from structure(survey)
     yield from exchanged(survey)
     yield from jumps(survey)
-    yield from shifted(survey)
+    yield from noted(survey)
     yield from rates(survey)
     yield from rate_changes(survey)
     yield from floor_cost(survey)
@@ -89,6 +82,5 @@ def _every(survey: Survey) -> Iterator[Finding]:
     yield from placement(survey)
     yield from machines(survey)
     yield from late_wakings(survey)
-    yield from early_kernels(survey)
     yield from messages(survey)
     yield from unexamined(survey)

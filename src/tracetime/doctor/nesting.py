@@ -11,10 +11,10 @@ from tracetime.clocks.families import NEVER_SET, STOPS_IN_SUSPEND, WALL
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.exchanges import BELOW, EXCHANGED
 from tracetime.doctor.finding import Finding
-from tracetime.doctor.offset_shifts import SHIFTED
 from tracetime.doctor.recordings import DISORDERED, JOINED, MIXED
 from tracetime.doctor.trace_clock import MOVED
 
+_SHIFTED: Final = "offsets-shifted"
 _GO_ON: Final = WALL | NEVER_SET - STOPS_IN_SUSPEND
 _WRONG_RATE: Final = (
     "tsc-without-rate",
@@ -100,8 +100,8 @@ _LEADS_TO: Final = (
     (("trace-truncated",), ("lost-incremental-state",)),
     (("clock-without-snapshot", "sequence-clock-of-another-sequence"), ("ad-hoc-clock-id",)),
     (("ad-hoc-clock-id",), ("clock-id-collision",)),
-    ((SHIFTED,), ("clock-stepped", "clock-id-collision", "snapshot-outlier")),
-    ((SHIFTED, *_JUMPED), _MISPLACED),
+    ((_SHIFTED,), ("clock-stepped", "clock-id-collision", "snapshot-outlier")),
+    ((_SHIFTED, *_JUMPED), _MISPLACED),
     (("drift-beyond-healthy",), ("snapshots-too-sparse",)),
     (("snapshots-too-sparse",), ("used-before-first-snapshot", "used-after-last-snapshot")),
     (("snapshots-too-sparse", "snapshots-late"), ("events-reordered",)),

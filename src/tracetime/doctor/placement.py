@@ -186,7 +186,7 @@ def _negative(survey: Survey) -> Iterator[Finding]:
             ],
             parts=(
                 ("of_snapshots", "earlier_clock")
-                if survey.trace.written_times is None
+                if survey.trace.perfetto_reads != "json"
                 else ("as_written", "offset")
             ),
             trace_clock=survey.trace_clock,

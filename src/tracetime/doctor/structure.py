@@ -43,8 +43,6 @@ def structure(survey: Survey) -> Iterator[Finding]:
     yield from _disagreements(survey)
     yield from _long_paths(survey)
     yield from _missing(survey)
-    yield from _unsynchronised(survey)
-    yield from _contradicting_services(survey)
     yield from _coarse(survey)
     yield from _truncated(survey)
 
@@ -131,13 +129,11 @@ def _ad_hoc(survey: Survey) -> Iterator[Finding]:
 
 
 def _late_trace_clock(survey: Survey) -> Iterator[Finding]:
-    late = survey.trace.late_trace_clock
-    if late is not None:
-        packet, clock = late
+    for note in survey.trace.notes("trace-clock-changed-late"):
         yield finding(
             "trace-clock-changed-late",
-            clocks=(clock, survey.trace_clock),
-            packets=(packet,),
+            clocks=note.clocks,
+            packets=note.packets,
             trace_clock=survey.trace_clock,
         )
 
@@ -191,13 +187,7 @@ def _long_paths(survey: Survey) -> Iterator[Finding]:
 
 def _missing(survey: Survey) -> Iterator[Finding]:
     if not survey.has_snapshots:
-        if len(survey.graph.state.orders):
-            return
-        policy = survey.trace.placed_by
-        if policy is not None:
-            yield finding(
-                "placed-before", parts=("tube" if policy == "tube" else "floor",), policy=policy
-            )
+        if len(survey.graph.state.orders) or survey.trace.placed_by is not None:
             return
         named = [clock for clock in survey.used if clock.clock]
         events = sum(survey.used.values())
@@ -216,29 +206,6 @@ def _missing(survey: Survey) -> Iterator[Finding]:
 
 def _has_realtime(survey: Survey) -> bool:
     return any(clock.clock == _REALTIME for clock in survey.infos)
-
-
-def _unsynchronised(survey: Survey) -> Iterator[Finding]:
-    if survey.trace.is_unsynchronised and _has_realtime(survey):
-        realtime = ClockId(_REALTIME)
-        yield finding(
-            "realtime-unsynchronised",
-            clocks=(realtime,),
-            events=survey.used.get(realtime, 0),
-            selections=all_of([realtime]),
-        )
-
-
-def _contradicting_services(survey: Survey) -> Iterator[Finding]:
-    for one in survey.trace.wall_clock_contradictions:
-        yield finding(
-            "time-service-contradicts",
-            clocks=(one.clock,),
-            worst_ns=one.apart_ns,
-            packets=survey.packets_of([one.snapshot]),
-            events=survey.used.get(one.clock, 0),
-            selections=all_of([one.clock]),
-        )
 
 
 def _coarse(survey: Survey) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Findings about effects before their causes: threads before wakings, kernels before calls."""
+"""Findings about effects before their causes: threads that run before their wakings."""
 
 from __future__ import annotations
 
@@ -51,32 +51,3 @@ def late_wakings(survey: Survey) -> Iterator[Finding]:
             waking_ns=waking_ns[k],
             waking_packet=waking_packet[k],
         )
-
-
-def early_kernels(survey: Survey) -> Iterator[Finding]:
-    """Yield a finding if kernels of a GPU begin before the call that launched them."""
-    found = survey.trace.early_kernels()
-    if found is None:
-        return
-    (packets, ns), (call_packets, call_ns) = found.kernels, found.calls
-    by = difference(call_ns, ns)
-    k = int(np.argmax(by))
-    worst = int(by[k])
-    clock = survey.trace_clock
-    every = np.append(packets, call_packets)
-    yield finding(
-        "effect-before-cause",
-        "error" if worst > survey.tolerance_ns else "warning",
-        clocks=(clock,),
-        packets=(packets[k], call_packets[k]),
-        events=len(every),
-        worst_ns=worst,
-        selections=(EventSelection(clock, readings=np.append(ns, call_ns), packets=every),),
-        parts=("launched", "launched_why", "launched_fix"),
-        kernels=f"{len(ns):,}",
-        all_kernels=count(found.launched, "kernel"),
-        packet=packets[k],
-        ns=ns[k],
-        call_packet=call_packets[k],
-        call_ns=call_ns[k],
-    )

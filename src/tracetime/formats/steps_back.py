@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.snapshot import INT64_MIN
+from tracetime.trace.notes import Note
 
 Values = npt.NDArray[np.int64]
 
 USUAL_NS: Final = 10**9
 """Queues of a network card write packets of one interface out of order, by ms."""
+
+_NAMED: Final = 3
+"""So many streams are named in a title."""
+
+
+def backwards(events: int, packet: int | None, streams: Sequence[str]) -> Iterator[Note]:
+    """Yield the note about streams whose time runs backwards, if there are such events.
+
+    Args:
+        events: how many events are earlier than what comes before them.
+        packet: of the first of them.
+        streams: those that they are of.
+    """
+    if events and packet is not None:
+        more = f" and {len(streams) - _NAMED} more" if len(streams) > _NAMED else ""
+        values = {"stream": ", ".join(streams[:_NAMED]) + more, "streams": streams}
+        yield Note("stream-backwards", packets=(packet,), events=events, values=values)
 
 
 class StepsBack:

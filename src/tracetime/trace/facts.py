@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.kernel_clock import STA_UNSYNC
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.info import FlowCounts
+from tracetime.trace.abilities import TraceAbilities
+from tracetime.trace.notes import Note
 
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count
@@ -184,8 +188,27 @@ class WrittenTimes(NamedTuple):
     unreadable: int
 
 
-class TraceFacts:
-    """The facts of a trace, with what holds where its format does not have them."""
+_WARNED: Final = ("parts-passed-over", "odd-spans", "events-without-time", "ends-before-begins")
+"""Of these, what notes say of events is a warning of the import, too."""
+
+
+class TraceFacts(TraceAbilities):
+    """The facts of a trace, with what holds where its format does not have them.
+
+    A format gives `notes`; what else is here and not overridden is a view of these.
+    """
+
+    def notes(self, code: str) -> Iterator[Note]:
+        """Yield what the format knows of the file that makes a finding of the doctor's, or a part.
+
+        Args:
+            code: of the finding.
+        """
+        return iter(())
+
+    def read_notes(self, code: str) -> Iterator[Note]:
+        """Yield further notes, which take another reading of the file."""
+        return iter(())
 
     @property
     def recorded_domains(self) -> dict[ClockId, ClockDomain]:
@@ -199,7 +222,8 @@ class TraceFacts:
     @property
     def late_trace_clock(self) -> tuple[int, ClockId] | None:
         """The first packet that names another trace clock after conversions had begun, and it."""
-        return None
+        found = next(self.notes("trace-clock-changed-late"), None)
+        return None if found is None else (found.packets[0], found.clocks[0])
 
     @property
     def trace_clock_moves(self) -> list[TraceClockMove]:
@@ -207,17 +231,20 @@ class TraceFacts:
 
         Of more than 100, the first and the last.
         """
-        return []
+        return [
+            TraceClockMove(note.packets[0], note.clocks[0], note.values["is_late"])
+            for note in _of(self.notes("trace-clock-moved"), "move")
+        ]
 
     @property
     def n_stray_syncs(self) -> int:
         """How many clocks of another machine were tied to a third one's than the host's."""
-        return 0
+        return _events(_of(self.notes("trace-clock-moved"), "stray"))
 
     @property
     def n_own_syncs(self) -> int:
         """How many of the warnings are of a message that tied a clock to itself."""
-        return 0
+        return _events(_of(self.notes("trace-clock-moved"), "own"))
 
     @property
     def late_snapshots(self) -> LateSnapshots | None:
@@ -225,12 +252,20 @@ class TraceFacts:
 
         Where events are converted by what has been read, such events take an older offset.
         """
-        return None
+        found = next(self.notes("snapshots-late"), None)
+        if found is None:
+            return None
+        return LateSnapshots(found.values["snapshots"], found.size_ns or 0, found.packets[0])
 
     @property
     def unused_bounds(self) -> list[UnusedBounds]:
         """Messages between machines that bound nothing: a clock fell or stopped between them."""
-        return []
+        return [
+            UnusedBounds(
+                note.clocks[0], note.values["unused"], note.values["used"], note.packets[0]
+            )
+            for note in self.notes("machine-sync-unusable")
+        ]
 
     @property
     def round_orders(self) -> int:
@@ -240,7 +275,7 @@ class TraceFacts:
     @property
     def has_remote_syncs(self) -> bool:
         """Whether machines may exchange readings in files of this format (RemoteClockSync)."""
-        return False
+        return self.packets is not None
 
     @property
     def flows(self) -> FlowCounts | None:
@@ -259,8 +294,15 @@ class TraceFacts:
 
     @property
     def written_times(self) -> WrittenTimes | None:
-        """How times that are decimal numbers were read; None where the format has none."""
-        return None
+        """How times that are decimal numbers were read; None where the format has none.
+
+        Reads the file.
+        """
+        if self.perfetto_reads != "json":
+            return None
+        moved = next(_of(self.read_notes("times-rounded"), "floor", "apart"), None)
+        by = (0, 0) if moved is None else (moved.events or 0, moved.size_ns or 0)
+        return WrittenTimes(*by, _events(self.notes("events-without-time")))
 
     @property
     def coarse_step_ns(self) -> int:
@@ -268,14 +310,16 @@ class TraceFacts:
 
         0 where none is known.
         """
-        return 0
+        found = next(self.notes("times-rounded"), None)
+        return 0 if found is None else found.size_ns or 0
 
     def halves_of_slices(self) -> tuple[int, int]:
         """How many events end a slice that has not begun, and how many slices do not end.
 
-        Reads the file; 0 and 0 in formats in which that is no fault.
+        Reads the file; 0 and 0 in formats in which that is no fault, and of very many events.
         """
-        return 0, 0
+        found = next(self.read_notes("parts-passed-over"), None)
+        return (0, 0) if found is None else (found.values["ends"], found.values["begins"])
 
     def overlaps_by_rounding(self) -> int:
         """How many complete events cross others of their thread only as Perfetto rounds times.
@@ -286,47 +330,67 @@ class TraceFacts:
 
     def early_kernels(self) -> EarlyKernels | None:
         """Kernels of a GPU that begin before their call. Reads the file, if it may have some."""
-        return None
+        found = next(self.read_notes("effect-before-cause"), None)
+        if found is None:
+            return None
+        return EarlyKernels(found.values["launched"], *found.values["early"])
 
     @property
     def passed_over(self) -> list[TraceWarning]:
         """What of the file is not read, or not as it may be meant: the doctor tells it."""
-        return []
+        return _warnings(self.notes("parts-passed-over"))
 
     @property
     def shifted_offsets(self) -> list[OffsetShift]:
         """The clocks whose offsets shift, where a recorder measures them by messages."""
-        return []
+        return [
+            OffsetShift(note.clocks[0], note.size_ns or 0, note.packets[0])
+            for note in self.notes("offsets-shifted")
+        ]
 
     @property
     def events_dropped(self) -> int:
         """How many events the recorder says that it dropped; 0 where it does not say."""
-        return 0
+        return _events(self.notes("events-dropped"))
 
     @property
     def dropped_packet(self) -> int | None:
         """The packet of the first snapshot that says that events were dropped."""
-        return None
+        found = next(self.notes("events-dropped"), None)
+        return None if found is None else found.packet
 
     @property
     def events_backwards(self) -> int:
         """How many events are earlier than the one before them, where the format forbids it."""
-        return 0
+        return _events(self.notes("stream-backwards"))
 
     @property
     def backwards_packet(self) -> int | None:
         """The packet of the first of them."""
-        return None
+        found = next(self.notes("stream-backwards"), None)
+        return None if found is None else found.packet
 
     @property
     def streams_backwards(self) -> list[str]:
-        """What the streams are that these events are of; not in each format."""
-        return []
+        """What the streams are that these events are of."""
+        found = next(self.notes("stream-backwards"), None)
+        return [] if found is None else list(found.values["streams"])
 
     @property
     def odd_events(self) -> list[OddEvents]:
         """Events that cannot be right as the file has them, by what is odd about them."""
-        return []
+        return [
+            OddEvents(
+                note.kind,
+                note.values["what"],
+                note.events or 0,
+                note.packets[0],
+                note.offset,
+                note.size_ns or 0,
+            )
+            for code in ("odd-spans", "odd-times")
+            for note in self.notes(code)
+        ]
 
     @property
     def placed_by(self) -> PolicyName | None:
@@ -334,17 +398,18 @@ class TraceFacts:
 
         They have no snapshots any more, and stay where they are by any policy.
         """
-        return None
+        found = next(self.notes("placed-before"), None)
+        return None if found is None else found.values["policy"]
 
     @property
     def events_without_time(self) -> int:
         """How many events have no time, where a format has a place for it; they have no row."""
-        return 0
+        return _events(_of(self.notes("events-without-time"), "null"))
 
     @property
     def ends_before_begins(self) -> int:
         """How many events have an end before their begin, where the format has both in one."""
-        return 0
+        return _events(self.notes("ends-before-begins"))
 
     @property
     def wall_clock_bounds(self) -> list[WallClockBounds]:
@@ -354,15 +419,20 @@ class TraceFacts:
     @property
     def wall_clock_contradictions(self) -> list[WallClockContradiction]:
         """Machines whose time service contradicts itself, once each."""
-        return []
+        return [
+            WallClockContradiction(note.clocks[0], note.size_ns or 0, note.values["snapshot"])
+            for note in self.notes("time-service-contradicts")
+        ]
 
     @property
     def is_unsynchronised(self) -> bool:
         """Whether the kernel said, in a recorded snapshot, that nothing keeps its time (NTP, PTP).
 
-        False where the trace does not say, and where a time service bounded that snapshot.
+        adjtimex(2), STA_UNSYNC. False where the trace does not say, and where a time service
+        bounded that snapshot: not all that bound a clock steer it.
         """
-        return False
+        snapshots, _, status, *_ = self.kernel_reads()
+        return not set(snapshots[status & STA_UNSYNC != 0]) <= set(self.wall_bounds()[0])
 
     @property
     def faults(self) -> list[SnapshotFault]:
@@ -371,10 +441,32 @@ class TraceFacts:
 
     @property
     def warnings(self) -> list[TraceWarning]:
-        """Snapshots that could not be taken whole, in file order; the first hundred."""
-        return []
+        """Snapshots that could not be taken whole, in file order; the first hundred.
+
+        Of formats without any: what is passed over, or odd.
+        """
+        return _warnings(chain.from_iterable(map(self.notes, _WARNED)))
 
     @property
     def n_warnings(self) -> int:
         """How many warnings there are in all."""
         return len(self.warnings)
+
+
+def _warnings(notes: Iterable[Note]) -> list[TraceWarning]:
+    """Return what some notes say, each with the first event that it is about."""
+    return [
+        TraceWarning(note.values["what"], note.offset, note.values.get("first", note.packet or 0))
+        for note in notes
+        if "what" in note.values
+    ]
+
+
+def _of(notes: Iterator[Note], *kinds: str) -> Iterator[Note]:
+    """Yield the notes of some kinds."""
+    return (note for note in notes if note.kind in kinds)
+
+
+def _events(notes: Iterator[Note]) -> int:
+    """Return how many events notes are about."""
+    return sum(note.events or 0 for note in notes)

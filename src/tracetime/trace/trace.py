@@ -23,7 +23,6 @@ from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.upper_floors import upper
 from tracetime.text import html_text, printable
-from tracetime.trace.abilities import TraceAbilities
 from tracetime.trace.error_bars import ErrorBars, PlacementObserver, TubeFaults
 from tracetime.trace.events_table import Columns, Vocabulary, record_batch, schema_of
 from tracetime.trace.facts import TraceFacts
@@ -128,7 +127,7 @@ class Placing(Protocol):
         """Where times of its own trace clock are there."""
 
 
-class Trace(TraceFacts, TraceAbilities, ABC):
+class Trace(TraceFacts, ABC):
     """One trace file, read on demand; close it, or use it in a `with`.
 
     A format gives `clocks`, `trace_clock`, `vocabulary` and `columns`. All else has a default: that

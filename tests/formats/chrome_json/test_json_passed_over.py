@@ -230,7 +230,7 @@ def test_whole_slices_are_no_finding():
 
 def test_in_very_many_events_halves_are_not_looked_for(monkeypatch):
     text = document(event("B", 1, "a"), event("i", 2, "b"))
-    monkeypatch.setattr(import_module("tracetime.doctor.written_times"), "_MOST_NESTED", 1)
+    monkeypatch.setattr(import_module("tracetime.formats.chrome_json.reader"), "MOST_NESTED", 1)
     assert told_by_doctor(text) == []
 
 

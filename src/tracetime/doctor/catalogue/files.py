@@ -1,7 +1,7 @@
 """Findings about the file: the recordings in it, and what it lacks.
 
-The checks are in `recordings.py`, `losses.py`, `exchanges.py`, `structure.py`,
-`coverage.py` and `written_times.py`.
+The checks are in `recordings.py`, `exchanges.py`, `structure.py` and `coverage.py`; notes make the
+others.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tracetime.doctor.catalogue.row import Row
+from tracetime.doctor.catalogue.row import NOTED, Kind, Row
 from tracetime.doctor.finding import Severity
 
 _BY_EVENTS: Final[Mapping[Severity, str]] = {
     "warning": "",
     "error": "where events are lost or misplaced because of it",
 }
+
+_FLOOR: Final = ("floor", "why_floor", "fix_floor")
 
 ROWS: Final = (
     Row(
@@ -98,6 +100,7 @@ ROWS: Final = (
             "Record fewer events, to a faster disk, or into a larger file (--max-size, max_size); "
             "with LTTng, into larger buffers (--subbuf-size); with ftrace, too (buffer_size_kb)."
         ),
+        kinds=NOTED,
     ),
     Row(
         "ends-before-begins",
@@ -112,6 +115,7 @@ ROWS: Final = (
             "Read both times from a clock that is never set (MONOTONIC, BOOTTIME), in one unit. "
             "Both are events of the trace all the same."
         ),
+        kinds=NOTED,
     ),
     Row(
         "events-without-time",
@@ -132,6 +136,10 @@ ROWS: Final = (
                 "with a begin and an end that is the begin: without an end alone they are open."
             ),
             "null_fix": "each row needs a time, or does not belong into the table.",
+        },
+        kinds={
+            "json": Kind(parts=("json_why", "json_fix")),
+            "null": Kind(parts=("null_why", "null_fix")),
         },
     ),
     Row(
@@ -189,6 +197,7 @@ ROWS: Final = (
             "no event or slice, or is taken for something else than it says."
         ),
         fix="Mend the program that wrote the file, or keep in mind what is missing.",
+        kinds={"": Kind(), "halves": Kind("info")},
     ),
     Row(
         "recordings-joined",
@@ -234,6 +243,7 @@ ROWS: Final = (
             "Trace with a clock that only goes forward, record anew after the clock is reset, and "
             "join packets in the order in which they were written."
         ),
+        kinds=NOTED,
     ),
     Row(
         "times-rounded",
@@ -264,6 +274,11 @@ ROWS: Final = (
                 "Where the order of near events counts, write times as the clock reads them; else "
                 "convert with `--policy tube`, whose bars say what is left open."
             ),
+        },
+        kinds={
+            "kept": Kind(parts=("kept", "why_kept", "fix_kept")),
+            "floor": Kind(parts=_FLOOR),
+            "apart": Kind("warning", parts=("apart", *_FLOOR)),
         },
     ),
     Row(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tracetime.analysis.advice import ADVICE
-from tracetime.doctor.catalogue.row import Row
+from tracetime.doctor.catalogue.row import Kind, Row
 from tracetime.doctor.finding import Severity
 
 _NEAR: Final = "where events are next to a jump beyond the tolerance"
@@ -138,6 +138,7 @@ ROWS: Final = (
             "Take bars for what they are here (`--policy tube`), and give the recorder a network "
             "of its own, by cable. If you know better: `--assume-half-width`."
         ),
+        kinds={"": Kind(beyond="warning")},
     ),
     Row(
         "realtime-set-back",

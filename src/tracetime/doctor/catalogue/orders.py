@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracetime.doctor.catalogue.row import Row
+from tracetime.doctor.catalogue.row import Kind, Row
 
 _MESSAGES: Final = (
     "A message leaves before it arrives, so each bounds the two clocks from one side: how far "
@@ -54,6 +54,9 @@ ROWS: Final = (
                 "PyTorch and driver: a profile that runs for long, or whose wall clock was set "
                 "meanwhile, is off by more."
             ),
+        },
+        kinds={
+            "launched": Kind(parts=("launched", "launched_why", "launched_fix"), beyond="error")
         },
     ),
     Row(

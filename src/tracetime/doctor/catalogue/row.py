@@ -4,9 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from tracetime.doctor.finding import Severity
+
+
+class Kind(NamedTuple):
+    """What is constant about the findings that notes of one kind make.
+
+    Attributes:
+        severity: None: the first of the row's.
+        why, fix: what `{kind_why}` and `{kind_fix}` stand for in the row's texts.
+        parts: the names of the row's parts that apply.
+        beyond: the severity where its size is beyond the tolerance; None: as any other.
+    """
+
+    severity: Severity | None = None
+    why: str = ""
+    fix: str = ""
+    parts: tuple[str, ...] = ()
+    beyond: Severity | None = None
+
+
+NOTED: Final[Mapping[str, Kind]] = MappingProxyType({"": Kind()})
+"""Of a finding that a note makes, where there is one kind of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +47,7 @@ class Row:
         seen: what was seen in the trace, in a sentence, for the documentation.
         title, why, fix: as of a `Finding`.
         parts: texts within the others that only some findings have, by name.
+        kinds: of notes of the trace that make the finding as they are; none where a check makes it.
     """
 
     code: str
@@ -34,16 +57,9 @@ class Row:
     why: str
     fix: str
     parts: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
 
     @property
     def severity(self) -> Severity:
         """The severity of a finding whose check gives none."""
         return next(iter(self.severities))
-
-
-class Odd(NamedTuple):
-    """What a finding about odd events says, by what is odd about them."""
-
-    severity: Severity
-    why: str
-    fix: str

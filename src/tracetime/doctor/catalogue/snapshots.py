@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tracetime.doctor.catalogue.row import Row
+from tracetime.doctor.catalogue.row import NOTED, Kind, Row
 from tracetime.doctor.finding import Severity
 
 _BY_LOSS: Final[Mapping[Severity, str]] = {"warning": "", "error": "where events are lost"}
@@ -130,6 +130,7 @@ ROWS: Final = (
             "floor": "By floor they have no error bars.",
             "tube": "By the tube they have the error bars of the table.",
         },
+        kinds={policy: Kind(parts=(policy,)) for policy in ("floor", "tube")},
     ),
     Row(
         "paths-disagree",
@@ -175,6 +176,7 @@ ROWS: Final = (
             "compared with each other, but not with other machines by date and time."
         ),
         fix="Start chrony, ntpd or systemd-timesyncd before recording.",
+        kinds=NOTED,
     ),
     Row(
         "time-service-contradicts",
@@ -190,6 +192,7 @@ ROWS: Final = (
             "Look at what the time service follows (`chronyc sources`, `pmc`), and at what else "
             "sets the clock: two programs that steer it work against each other."
         ),
+        kinds=NOTED,
     ),
     Row(
         "trace-clock-changed-late",

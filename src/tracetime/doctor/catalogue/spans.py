@@ -1,6 +1,6 @@
 """Findings about spans of distributed traces that cannot be right, or say less than they should.
 
-The check is in `losses.py`; `formats/spans/oddities.py` finds them.
+Notes make them: `formats/spans/oddities.py` finds them.
 """
 
 from __future__ import annotations
@@ -8,56 +8,56 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tracetime.doctor.catalogue.row import Odd, Row
+from tracetime.doctor.catalogue.row import Kind, Row
 
 _IDS: Final = "A parent on another host says which of the two hosts' times is the earlier one."
 _MEND: Final = "Mend the instrumentation that wrote them."
 _COLLECT: Final = "Collect the spans of whole traces, each once."
 
-ODD_SPANS: Final[Mapping[str, Odd]] = {
-    "hostless": Odd(
+_KINDS: Final[Mapping[str, Kind]] = {
+    "hostless": Kind(
         "warning",
         "Nothing but the name of a service says what these spans were read on. Replicas of a "
         "service on several machines have a clock each, and count as one: bars can miss.",
         "Let the SDK's resource detectors write `host.id` or `host.name`.",
     ),
-    "beginless": Odd(
+    "beginless": Kind(
         "warning",
         "They lack their begin, or it is null or 0. They stand in 1970, and say nothing of clocks.",
         _MEND,
     ),
-    "long_ago": Odd(
+    "long_ago": Kind(
         "warning",
         "Times of spans are nanoseconds since 1970 (Jaeger: microseconds). In another unit they "
         "are decades ago; so are those of a machine whose clock has not been set since it booted.",
         "Write times in the unit of the format, and start once the clock is set.",
     ),
-    "early": Odd(
+    "early": Kind(
         "warning",
         "A child begins after its parent, and these two are of one host, whose clock both read: it "
         "was set back in between, the two did not read it in the same way, or the host is several "
         "that share a name.",
         "Look at the first of them. What the host's own clock read is off by as much there.",
     ),
-    "reversed": Odd(
+    "reversed": Kind(
         "warning",
         "The host's clock was set back while these spans lasted, or their times are wrong. They "
         "count as of no length, and their ends say nothing of clocks.",
         "Time spans with a clock that is never set.",
     ),
-    "repeated": Odd(
+    "repeated": Kind(
         "info",
         f"{_IDS} Which span is meant by an id that several have is not known.",
         _COLLECT,
     ),
-    "looped": Odd("info", "No span can begin before itself.", _MEND),
-    "orphaned": Odd(
+    "looped": Kind("info", "No span can begin before itself.", _MEND),
+    "orphaned": Kind(
         "info",
         f"{_IDS} Without it these spans say nothing of clocks: it was not sampled, not yet "
         "finished, or lost.",
         _COLLECT,
     ),
-    "outlasting": Odd(
+    "outlasting": Kind(
         "info",
         "The server ends its span after the client has the answer, or the client did not wait for "
         "it. That the server began before the client's span ended is then taken only from calls "
@@ -65,7 +65,7 @@ ODD_SPANS: Final[Mapping[str, Odd]] = {
         "Have the client's instrumentation write `http.response.status_code`, or the server's end "
         "its span when it answers.",
     ),
-    "endless": Odd("info", "They had not ended when they were written.", _COLLECT),
+    "endless": Kind("info", "They had not ended when they were written.", _COLLECT),
 }
 
 ROWS: Final = (
@@ -77,7 +77,8 @@ ROWS: Final = (
         },
         "Spans have times that cannot be right, or lack what says something of clocks.",
         title="{what}",
-        why="{odd_why}",
-        fix="{odd_fix}",
+        why="{kind_why}",
+        fix="{kind_fix}",
+        kinds=_KINDS,
     ),
 )

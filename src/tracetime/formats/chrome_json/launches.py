@@ -14,8 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracetime.clocks.ids import ClockId
 from tracetime.graph.values import difference
-from tracetime.trace.facts import EarlyKernels
+from tracetime.text import count
+from tracetime.trace.notes import Note
 
 if TYPE_CHECKING:
     from tracetime.trace.trace import Trace
@@ -28,8 +30,8 @@ _KERNELS: Final = ("kernel", "gpu_memcpy", "gpu_memset")
 _CORRELATION: Final = r'"correlation"\s*:\s*(?P<id>[0-9]{1,18})[^0-9]'
 
 
-def early_kernels(trace: Trace, step_ns: int) -> EarlyKernels | None:
-    """Return the kernels that begin before their call, by more than times are rounded; None: none.
+def early_kernels(trace: Trace, step_ns: int) -> Iterator[Note]:
+    """Yield the note about kernels that begin before their call, by more than times are rounded.
 
     A call whose number another one has is not looked at. Reads the file.
 
@@ -42,14 +44,38 @@ def early_kernels(trace: Trace, step_ns: int) -> EarlyKernels | None:
     calls = calls[:, first[times == 1]]
     numbers = numbers[times == 1]
     if not len(numbers):
-        return None
+        return
     at = np.minimum(np.searchsorted(numbers, kernels[0]), len(numbers) - 1)
     rows = np.flatnonzero(numbers[at] == kernels[0])
     kernels, calls = kernels[:, rows], calls[:, at[rows]]
     early = np.flatnonzero(difference(calls[2], kernels[2]) > 2 * step_ns)
-    if not len(early):
-        return None
-    return EarlyKernels(len(rows), kernels[1:, early], calls[1:, early])
+    if len(early):
+        yield _note(trace.trace_clock, len(rows), kernels[1:, early], calls[1:, early])
+
+
+def _note(clock: ClockId, launched: int, kernels: Values, calls: Values) -> Note:
+    """Return the note about early kernels; kernels, calls: packet and timestamp of each."""
+    by = difference(calls[1], kernels[1])
+    k = int(np.argmax(by))
+    return Note(
+        "effect-before-cause",
+        "launched",
+        (int(kernels[0, k]), int(calls[0, k])),
+        events=2 * len(by),
+        size_ns=int(by[k]),
+        clocks=(clock,),
+        values={
+            "kernels": f"{len(by):,}",
+            "all_kernels": count(launched, "kernel"),
+            "packet": kernels[0, k],
+            "ns": kernels[1, k],
+            "call_packet": calls[0, k],
+            "call_ns": calls[1, k],
+            "launched": launched,
+            "early": (kernels, calls),
+        },
+        places=(np.append(kernels[1], calls[1]), np.append(kernels[0], calls[0])),
+    )
 
 
 def _correlated(trace: Trace) -> Iterator[Values]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tracetime.text import count, duration
-from tracetime.trace.facts import OddEvents
+from tracetime.trace.notes import Note
 
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.reader import KnownNames
@@ -36,7 +36,7 @@ class _Times(NamedTuple):
         return self.least_ns > _SPANS * (self.most_ns - self.least_ns)
 
 
-def odd_times(names: KnownNames) -> list[OddEvents]:
+def odd_times(names: KnownNames) -> list[Note]:
     """What of the times cannot be meant; those below 0 are not looked at."""
     every = [_Times(*one) for one in names.magnitudes]
     at_zero = [one for one in every if not one.most_ns]
@@ -65,7 +65,7 @@ def _joined(group: Sequence[_Times]) -> _Times:
     )
 
 
-def _zeros(at_zero: Sequence[_Times], groups: Sequence[_Times]) -> Iterator[OddEvents]:
+def _zeros(at_zero: Sequence[_Times], groups: Sequence[_Times]) -> Iterator[Note]:
     if not at_zero or not groups:
         return
     zero, others = at_zero[0], _joined(groups)
@@ -74,10 +74,12 @@ def _zeros(at_zero: Sequence[_Times], groups: Sequence[_Times]) -> Iterator[OddE
             f"{count(zero.events, 'event')} at 0, {duration(others.least_ns)} before the first of "
             "the others"
         )
-        yield OddEvents("zero", what, zero.events, zero.packet, 0, others.least_ns)
+        values = {"what": what}
+        least_ns = others.least_ns
+        yield Note("odd-times", "zero", (zero.packet,), 0, zero.events, least_ns, (), values)
 
 
-def _other_units(groups: Sequence[_Times]) -> Iterator[OddEvents]:
+def _other_units(groups: Sequence[_Times]) -> Iterator[Note]:
     for low, high in pairwise(groups):
         if min(low.events, high.events) < _FEW or not (low.is_far and high.is_far):
             continue
@@ -89,4 +91,5 @@ def _other_units(groups: Sequence[_Times]) -> Iterator[OddEvents]:
                     f"times those of {count(low.events, 'event')}"
                 )
                 apart_ns = high.least_ns - low.most_ns
-                yield OddEvents("units", what, odd.events, odd.packet, 0, apart_ns)
+                first, values = (odd.packet,), {"what": what}
+                yield Note("odd-times", "units", first, 0, odd.events, apart_ns, (), values)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.text import count
-from tracetime.trace.facts import TraceWarning
+from tracetime.trace.notes import Note
 
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.reader import KnownNames, Scanner
@@ -24,24 +24,26 @@ def is_added_twice(values: FileValues, first_ns: int) -> bool:
     return base is not None and min(base, first_ns) >= _ABSOLUTE_NS
 
 
-def passed_over(names: KnownNames, scanner: Scanner, values: FileValues) -> list[TraceWarning]:
+def _note(what: str, offset: int = 0, packet: int = 0) -> Note:
+    return Note("parts-passed-over", offset=offset, values={"what": what, "first": packet})
+
+
+def passed_over(names: KnownNames, scanner: Scanner, values: FileValues) -> list[Note]:
     """What is not read, or not as it stands, each with its first byte where that is known."""
-    found = [TraceWarning(text, 0, 0) for text in _of_events(names)]
-    found += [TraceWarning(text, 0, 0) for text in _of_base(names, values)]
+    found = [_note(text) for text in _of_events(names)]
+    found += [_note(text) for text in _of_base(names, values)]
     if scanner.n_kernel_events:
         events = count(scanner.n_kernel_events, "event")
         text = f"{events} of Fuchsia's kernel (systemTraceEvents as an object) not read"
-        found.append(TraceWarning(text, 0, 0))
+        found.append(_note(text))
     if scanner.n_strange_lines:
         lines = count(scanner.n_strange_lines, "line")
         text = f"{lines} of another shape than ftrace's: no event"
-        found.append(TraceWarning(text, scanner.strange_offset, scanner.n_events))
+        found.append(_note(text, scanner.strange_offset, scanner.n_events))
     return found
 
 
-def passed_over_syncs(
-    values: FileValues, is_text: bool, syncs: Sequence[LineSync]
-) -> list[TraceWarning]:
+def passed_over_syncs(values: FileValues, is_text: bool, syncs: Sequence[LineSync]) -> list[Note]:
     """What becomes of lines beside events that say what other clocks read."""
     if is_text or not syncs:
         return []
@@ -55,7 +57,7 @@ def passed_over_syncs(
             "lines of systrace say what other clocks read (trace_event_clock_sync), but the file "
             "does not say which clock its events have: taken for the lines', as in Perfetto"
         )
-    return [TraceWarning(text, 0, 0)]
+    return [_note(text)]
 
 
 def _of_events(names: KnownNames) -> Iterator[str]:

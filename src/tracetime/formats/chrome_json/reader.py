@@ -35,9 +35,10 @@ from tracetime.formats.chrome_json.passed_over import passed_over, passed_over_s
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.graph.tube.bars import Bars
+from tracetime.text import count
 from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import BATCH_ROWS, CUT_OFF, EARLY, Columns, Kind, Vocabulary
-from tracetime.trace.facts import EarlyKernels, OddEvents, TraceWarning, WrittenTimes
+from tracetime.trace.notes import Note
 from tracetime.trace.open_options import OpenOptions
 from tracetime.trace.slices_table import SliceReading
 from tracetime.trace.trace import Trace, TraceReading
@@ -52,6 +53,9 @@ _LINE: Final = 2
 NAMES_LIMIT: Final = 64 << 20
 """Bytes that names of processes and threads may take."""
 
+MOST_NESTED: Final = 2_000_000
+"""Of so many events the slices are compared: they are held in memory, twice."""
+
 
 class _Learnt(NamedTuple):
     """What the first reading found.
@@ -61,6 +65,7 @@ class _Learnt(NamedTuple):
         values: what stands beside the events.
         syncs: what lines of text say of other clocks.
         passed_over: what is not read, or not as it stands.
+        events: how many the file has.
         lost: events that lines say were lost.
         lost_before: the line before which they first say so.
         coarseness: how much the decimal text of times leaves open.
@@ -69,7 +74,8 @@ class _Learnt(NamedTuple):
     names: KnownNames
     values: FileValues
     syncs: list[LineSync]
-    passed_over: list[TraceWarning]
+    passed_over: list[Note]
+    events: int
     lost: int
     lost_before: int
     coarseness: Coarseness
@@ -140,43 +146,58 @@ class ChromeJsonTrace(Trace):
         """How much the decimal text of times leaves open."""
         return self._learnt.coarseness
 
-    @property
-    def written_times(self) -> WrittenTimes:
-        """How many events trace_processor's rounding moves, and how many have no time."""
-        names = self._learnt.names
-        return WrittenTimes(names.n_off, names.most_off, names.n_untimed)
+    def notes(self, code: str) -> Iterator[Note]:
+        """What is lost, passed over or kept coarse, and times that cannot be meant; see `Trace`."""
+        learnt = self._learnt
+        if code == "events-dropped" and learnt.lost:
+            yield Note(code, packets=(learnt.lost_before,), events=learnt.lost)
+        elif code == "events-without-time" and learnt.names.n_untimed:
+            yield Note(code, "json", events=learnt.names.n_untimed)
+        elif code == "odd-times":
+            yield from odd_times(learnt.names)
+        elif code == "parts-passed-over":
+            yield from learnt.passed_over
+        elif code == "times-rounded":
+            longest_ns = self.coarseness.times.longest_ns
+            if longest_ns > self.coarseness.unit_ns:
+                yield Note(code, "kept", size_ns=longest_ns)
 
-    @property
-    def passed_over(self) -> list[TraceWarning]:
-        """What of the file is not read, or not as it stands."""
-        return self._learnt.passed_over
+    def read_notes(self, code: str) -> Iterator[Note]:
+        """Halves of slices, what rounding moves, and kernels that begin before their call.
 
-    @property
-    def odd_events(self) -> list[OddEvents]:
-        """Events whose times cannot be meant as they stand."""
-        return odd_times(self._learnt.names)
-
-    def early_kernels(self) -> EarlyKernels | None:
-        """Read which kernels begin before their call, of PyTorch's profiler; see `Trace`."""
+        Of more than `MOST_NESTED` events slices are not compared.
+        """
         self.check_open()
-        return (
-            early_kernels(self, self.coarseness.step_ns) if self._learnt.values.is_kineto else None
+        learnt = self._learnt
+        names, few = learnt.names, learnt.events <= MOST_NESTED
+        if code == "parts-passed-over" and few and (names.n_halves > 0 or names.line_step_ns > 0):
+            from tracetime.formats.chrome_json.slices import halves
+
+            yield from halves(self, partial(self._observe, progress=None))
+        elif code == "times-rounded" and names.n_off:
+            yield self._rounded()
+        elif code == "effect-before-cause" and learnt.values.is_kineto:
+            yield from early_kernels(self, self.coarseness.step_ns)
+
+    def _rounded(self) -> Note:
+        """How many events trace_processor's rounding moves, and slices that cross only for it."""
+        learnt = self._learnt
+        crossing = self.overlaps_by_rounding() if learnt.events <= MOST_NESTED else 0
+        return Note(
+            "times-rounded",
+            "apart" if crossing else "floor",
+            events=learnt.names.n_off,
+            size_ns=learnt.names.most_off,
+            clocks=(self.trace_clock,),
+            values={"slices": count(crossing, "slice")},
         )
 
-    @property
-    def warnings(self) -> list[TraceWarning]:
-        """What is passed over."""
-        return self.passed_over
+    def overlaps_by_rounding(self) -> int:
+        """Read how many complete events cross only by rounding; see `Trace`."""
+        from tracetime.formats.chrome_json.slices import overlaps_by_rounding
 
-    @property
-    def events_dropped(self) -> int:
-        """How many events lines say were lost, at least one for each such line."""
-        return self._learnt.lost
-
-    @property
-    def dropped_packet(self) -> int | None:
-        """The line before which events were first lost."""
-        return self._learnt.lost_before if self._learnt.lost else None
+        self.check_open()
+        return overlaps_by_rounding(self, partial(self._observe, progress=None))
 
     @property
     def truncated(self) -> TraceError | None:
@@ -218,6 +239,7 @@ class ChromeJsonTrace(Trace):
                 values,
                 syncs,
                 over,
+                scanner.n_events,
                 scanner.n_lost,
                 scanner.first_lost_before,
                 Coarseness.of(names),
@@ -240,31 +262,6 @@ class ChromeJsonTrace(Trace):
         from tracetime.formats.chrome_json.slices import EntryReadings
 
         return EntryReadings(log, [self.trace_clock, self._line_clock], self.coarseness)
-
-    def overlaps_by_rounding(self) -> int:
-        """Read how many complete events cross only by rounding; see `Trace`."""
-        from tracetime.formats.chrome_json.slices import overlaps_by_rounding
-
-        self.check_open()
-        return overlaps_by_rounding(self, partial(self._observe, progress=None))
-
-    def halves_of_slices(self) -> tuple[int, int]:
-        """Read how many ends have no begin, and begins no end; see `Trace`."""
-        from tracetime.formats.chrome_json.slices import halves
-
-        self.check_open()
-        return halves(self, partial(self._observe, progress=None)) if self._has_halves else (0, 0)
-
-    @property
-    def _has_halves(self) -> bool:
-        names = self._learnt.names
-        return names.n_halves > 0 or names.line_step_ns > 0
-
-    @property
-    def coarse_step_ns(self) -> int:
-        """The longest step of times; see `Trace`."""
-        longest_ns = self.coarseness.times.longest_ns
-        return longest_ns if longest_ns > self.coarseness.unit_ns else 0
 
     def _observe(self, observer: EventObserver, progress: Callable[[int], None] | None) -> Scanner:
         """Give the whole file to an observer, or what comes before the damage."""

@@ -6,7 +6,7 @@ of their thread go on a track beside it; by the tube the same slices have the ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -25,7 +25,9 @@ from tracetime.formats.replayed_slices import (
     ReplayedSlices,
     go_on,
 )
+from tracetime.text import count
 from tracetime.trace.events_table import CUT_OFF, EARLY, Columns
+from tracetime.trace.notes import Note
 from tracetime.trace.slice_ends import PLACED
 from tracetime.trace.slices_table import OPEN, Arrows, SliceReading, Strings, texts_by_number
 
@@ -151,13 +153,21 @@ def overlaps_by_rounding(trace: Trace, read: Read) -> int:
     return len(np.setdiff1d(rounded, exact))
 
 
-def halves(trace: Trace, read: Read) -> tuple[int, int]:
-    """How many events end a slice that has not begun, and how many slices do not end."""
+def halves(trace: Trace, read: Read) -> Iterator[Note]:
+    """Yield a note where events end a slice that has not begun, or slices do not end."""
     log = JsonSliceLog(NAMES_LIMIT, MOST_ENTRIES, 0)
     read(log)
     tables, _ = _replayed(trace, log, exact=False)
     still_open = np.count_nonzero(ReplayedSlices.of(tables).columns["dur"] == OPEN)
-    return tables.slices.unmatched, int(still_open)
+    ends, begins = tables.slices.unmatched, int(still_open)
+    said = []
+    if ends:
+        said.append(f"{count(ends, 'slice end')} without a begin: in no slice")
+    if begins:
+        said.append(f"{count(begins, 'slice')} that did not end: dur is -1")
+    if said:
+        values = {"what": "; ".join(said), "ends": ends, "begins": begins}
+        yield Note("parts-passed-over", "halves", values=values)
 
 
 def _replayed(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tracetime.text import count
-from tracetime.trace.facts import TraceWarning
+from tracetime.trace.notes import Note
 
 Values = npt.NDArray[np.int64]
 
@@ -57,8 +57,8 @@ class Copies:
                 self._first.setdefault(number, first + int(rows[0]))
                 times.append(ns[rows])
 
-    def told(self) -> list[TraceWarning]:
-        """What is told of the events that are there twice."""
+    def told(self) -> Iterator[Note]:
+        """Yield what is told of the events that are there twice."""
         twice, at = 0, []
         for some in self._alike:
             known = np.empty(0, np.int64)
@@ -70,12 +70,12 @@ class Copies:
                     at.append(self._first[number])
                 known = np.union1d(known, ns)
         if not twice:
-            return []
+            return
         text = (
             f"{count(twice, 'event')} twice: snapshots of one session overlap; read each alone (it "
             "has a directory of its own)"
         )
-        return [TraceWarning(text, 0, min(at))]
+        yield Note("parts-passed-over", values={"what": text, "first": min(at)})
 
 
 def _again(ns: Values, known: Values) -> int:

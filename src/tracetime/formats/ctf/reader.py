@@ -18,11 +18,13 @@ from tracetime.formats.ctf.copies import Copies, identity_of
 from tracetime.formats.ctf.names import Surroundings, names_of
 from tracetime.formats.ctf.process import Frame, Request, frames
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
+from tracetime.formats.steps_back import backwards
 from tracetime.formats.trace_folder import TraceFolder
 from tracetime.text import count, printable
 from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import Kind
 from tracetime.trace.facts import TraceWarning
+from tracetime.trace.notes import Note
 from tracetime.trace.open_options import OpenOptions
 
 _MOST_WARNINGS: Final = 100
@@ -111,47 +113,26 @@ class CtfTrace(RecordTrace):
         self._found = _Found()
         self._copies: Copies | None = None
 
-    @property
-    def passed_over(self) -> list[TraceWarning]:
-        """Events that are there twice: in snapshots of one session that overlap."""
-        self.prepare(False)
-        if self._copies is None and Copies(self._found.identities).are_possible:
-            for _ in self._until_damage(self._read_records(False)):
-                pass
-        return [] if self._copies is None else self._copies.told()
+    def notes(self, code: str) -> Iterator[Note]:
+        """Events that were dropped, run backwards, or are there twice; see `Trace`.
 
-    @property
-    def events_dropped(self) -> int:
-        """How many events the tracer says that it dropped; one where it does not say how many.
-
-        A packet that is missing counts as one: how many events it had is not known.
+        Twice are those of snapshots of one session that overlap. Where the tracer does not say how
+        many it dropped, one counts; so does a packet that is missing.
         """
         self.prepare(False)
-        return self._found.dropped
-
-    @property
-    def dropped_packet(self) -> int | None:
-        """The number of the first event after some that were dropped."""
-        self.prepare(False)
-        return self._found.dropped_at
-
-    @property
-    def events_backwards(self) -> int:
-        """How many events are earlier than the one before them in their stream."""
-        self.prepare(False)
-        return sum(events for events, _, _ in self._found.backwards)
-
-    @property
-    def backwards_packet(self) -> int | None:
-        """The number of the first of them."""
-        self.prepare(False)
-        return min((at for _, at, _ in self._found.backwards), default=None)
-
-    @property
-    def streams_backwards(self) -> list[str]:
-        """The paths of the streams that they are in."""
-        self.prepare(False)
-        return [f"stream {stream}" for _, _, stream in self._found.backwards]
+        found = self._found
+        if code == "events-dropped" and found.dropped:
+            yield Note(code, packets=(found.dropped_at or 0,), events=found.dropped)
+        elif code == "stream-backwards":
+            events = sum(events for events, _, _ in found.backwards)
+            first = min((at for _, at, _ in found.backwards), default=None)
+            yield from backwards(events, first, [f"stream {one}" for _, _, one in found.backwards])
+        elif code == "parts-passed-over":
+            if self._copies is None and Copies(found.identities).are_possible:
+                for _ in self._until_damage(self._read_records(False)):
+                    pass
+            if self._copies is not None:
+                yield from self._copies.told()
 
     @property
     def warnings(self) -> list[TraceWarning]:

@@ -15,9 +15,11 @@ from tracetime.columns.arrays import arrow_of
 from tracetime.formats.journal.clocks import JournalClocks, boots_of, described, read_clocks
 from tracetime.formats.journal.entries import Entries, entries
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
+from tracetime.formats.steps_back import backwards
 from tracetime.formats.text_columns import joined_texts, texts_at
 from tracetime.formats.trace_file import TraceFile
 from tracetime.trace.events_table import TYPES, Columns, Kind
+from tracetime.trace.notes import Note
 from tracetime.trace.open_options import OpenOptions
 
 _CUT_OFF_NS: Final = 999
@@ -55,27 +57,14 @@ class JournalTrace(RecordTrace):
         assert self._journal is not None
         return described(self._journal)
 
-    @property
-    def events_backwards(self) -> int:
-        """How many entries are over 1 s before the end of a boot that began before theirs."""
-        self.prepare(names=False)
-        assert self._journal is not None
-        return len(self._journal.backwards)
-
-    @property
-    def backwards_packet(self) -> int | None:
-        """The index of the first of them."""
-        self.prepare(names=False)
-        assert self._journal is not None
-        found = self._journal.backwards
-        return int(found[0]) if len(found) else None
-
-    @property
-    def streams_backwards(self) -> list[str]:
-        """The boots that they are of."""
-        self.prepare(names=False)
-        assert self._journal is not None
-        return self._journal.boots_backwards
+    def notes(self, code: str) -> Iterator[Note]:
+        """Entries over 1 s before the end of a boot that began before theirs; see `Trace`."""
+        if code == "stream-backwards":
+            self.prepare(names=False)
+            assert self._journal is not None
+            found = self._journal.backwards
+            first = int(found[0]) if len(found) else None
+            yield from backwards(len(found), first, self._journal.boots_backwards)
 
     def _assumed(self) -> dict[ClockId, ClockId]:
         """MONOTONIC of each boot."""

@@ -14,7 +14,7 @@ from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.formats.steps_back import USUAL_NS
 from tracetime.graph.values import difference
 from tracetime.text import count, duration
-from tracetime.trace.facts import OddEvents
+from tracetime.trace.notes import Note
 
 Values = npt.NDArray[np.int64]
 
@@ -110,7 +110,7 @@ class CaptureTimes:
             seen.back += back
             seen.most_ns = max(seen.most_ns, int(most_ns))
 
-    def odd(self, sections: Sequence[int], names: Sequence[str]) -> list[OddEvents]:
+    def odd(self, sections: Sequence[int], names: Sequence[str]) -> list[Note]:
         """What cannot be meant.
 
         Args:
@@ -119,14 +119,14 @@ class CaptureTimes:
         """
         return [*self._at_zero(), *self._apart(names), *self._overlapping(sections)]
 
-    def _at_zero(self) -> Iterator[OddEvents]:
+    def _at_zero(self) -> Iterator[Note]:
         since = min((one.least_ns for one in self._times.values()), default=0)
         if self._zeros and since >= _SINCE_1973_NS:
             packets = sum(one.packets for one in self._zeros)
             what = f"{count(packets, 'packet')} without a stamp: at 0, in 1970"
-            yield OddEvents("zero", what, packets, self._zeros[0].first, 0, 0)
+            yield _note("zero", what, packets, self._zeros[0].first, None)
 
-    def _apart(self, names: Sequence[str]) -> Iterator[OddEvents]:
+    def _apart(self, names: Sequence[str]) -> Iterator[Note]:
         told = set()
         for (before, after), turns in sorted(self._turns.items()):
             if turns.back >= max(_FEW, _MOST * turns.turns):
@@ -146,13 +146,11 @@ class CaptureTimes:
     def _begin(self, on: int) -> tuple[int, int]:
         return self._times[on].least_ns, on
 
-    def _differ(
-        self, ahead: str, behind: str, on: int, first: int, by_ns: int, tai: str
-    ) -> OddEvents:
+    def _differ(self, ahead: str, behind: str, on: int, first: int, by_ns: int, tai: str) -> Note:
         what = f"{ahead} is {duration(by_ns)} ahead of {behind}{tai}"
-        return OddEvents("apart", what, self._times[on].packets, first, 0, by_ns)
+        return _note("apart", what, self._times[on].packets, first, by_ns)
 
-    def _overlapping(self, sections: Sequence[int]) -> Iterator[OddEvents]:
+    def _overlapping(self, sections: Sequence[int]) -> Iterator[Note]:
         """Sections that begin before those before them end; the capture of each is apart."""
         latest_ns = None
         sectioned = groupby(sorted(self._times), lambda on: bisect_right(sections, on))
@@ -164,7 +162,7 @@ class CaptureTimes:
                 packets = sum(one.packets for one in here)
                 what = f"captures are joined: one begins {duration(by_ns)} before another one ends"
                 first = min(one.first for one in here)
-                yield OddEvents("joined", what, packets, first, 0, by_ns)
+                yield _note("joined", what, packets, first, by_ns)
             latest_ns = (
                 max(one.most_ns for one in here)
                 if latest_ns is None
@@ -181,3 +179,7 @@ def _by(*keys: Values) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
 
 def _times_of(ns: Values, number: Values) -> _Times:
     return _Times(len(ns), int(number.min()), int(ns.min()), int(ns.max()))
+
+
+def _note(kind: str, what: str, packets: int, first: int, by_ns: int | None) -> Note:
+    return Note("odd-times", kind, (first,), 0, packets, by_ns, values={"what": what})

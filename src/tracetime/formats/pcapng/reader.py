@@ -23,14 +23,15 @@ from tracetime.formats.pcapng.packets import (
 )
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.source_steps import SourceSteps
-from tracetime.formats.steps_back import StepsBack
+from tracetime.formats.steps_back import StepsBack, backwards
 from tracetime.formats.text_columns import LONGEST_TEXT, joined_texts
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.clock_graph import ClockGraph
 from tracetime.graph.values import ascending
 from tracetime.text import count, printable
 from tracetime.trace.events_table import TYPES, Columns, Kind
-from tracetime.trace.facts import OddEvents, TraceWarning
+from tracetime.trace.facts import TraceWarning
+from tracetime.trace.notes import Note
 from tracetime.trace.open_options import OpenOptions
 
 _REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
@@ -114,47 +115,21 @@ class CaptureTrace(RecordTrace):
             ]
         }
 
-    @property
-    def coarse_step_ns(self) -> int:
-        """The longest step of stamps; see `Trace`."""
-        self.prepare(names=False)
-        return self._steps.longest_ns
-
-    @property
-    def events_dropped(self) -> int:
-        """How many packets the interfaces and the system dropped, as far as the file says."""
-        return min(self._read_whole.dropped, INT64_MAX)
-
-    @property
-    def dropped_packet(self) -> int | None:
-        """The packet before which the file first says that packets were dropped."""
-        first = self._read_whole.first_drop
-        return None if first < 0 else first
-
-    @property
-    def odd_events(self) -> list[OddEvents]:
-        """Packets whose times cannot be meant: at 0, or of interfaces or captures that differ."""
+    def notes(self, code: str) -> Iterator[Note]:
+        """Packets dropped, out of order, or with times that cannot be meant; see `Trace`."""
         whole = self._read_whole
-        names = map(self._interface_name, range(len(whole.interfaces)))
-        return self._odd_times.odd(whole.sections or [0], list(names))
-
-    @property
-    def events_backwards(self) -> int:
-        """How many packets are over 1 s earlier than the one before them on their interface."""
-        self.prepare(names=False)
-        return self._steps_back.events
-
-    @property
-    def backwards_packet(self) -> int | None:
-        """The number of the first of them."""
-        self.prepare(names=False)
-        return self._steps_back.first
-
-    @property
-    def streams_backwards(self) -> list[str]:
-        """The interfaces that they are on, by number and name."""
-        self.prepare(names=False)
-        return [self._interface_name(number) for number in sorted(self._steps_back.streams)]
+        if code == "events-dropped" and whole.dropped:
+            first = () if whole.first_drop < 0 else (whole.first_drop,)
+            yield Note(code, packets=first, events=min(whole.dropped, INT64_MAX))
+        elif code == "times-rounded" and self._steps.longest_ns:
+            yield Note(code, "kept", size_ns=self._steps.longest_ns)
+        elif code == "odd-times":
+            names = map(self._interface_name, range(len(whole.interfaces)))
+            yield from self._odd_times.odd(whole.sections or [0], list(names))
+        elif code == "stream-backwards":
+            found = self._steps_back
+            names = map(self._interface_name, sorted(found.streams))
+            yield from backwards(found.events, found.first, list(names))
 
     def _interface_name(self, number: int) -> str:
         name = self._read_whole.interfaces[number][1]

@@ -27,7 +27,7 @@ from tracetime.formats.spans.batch import (
 from tracetime.formats.spans.oddities import odd_events
 from tracetime.formats.spans.parents import Parents, parents_of
 from tracetime.formats.spans.steps import SpanSteps, later
-from tracetime.trace.facts import OddEvents
+from tracetime.trace.notes import Note
 
 Values = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
@@ -86,7 +86,7 @@ class Calls:
             columns["ended"] = later(end, steps.ends(host, begin, end)[1])
         return columns
 
-    def found(self, shared: list[int], steps: SpanSteps) -> tuple[list[Order], list[OddEvents]]:
+    def found(self, shared: list[int], steps: SpanSteps) -> tuple[list[Order], list[Note]]:
         """What happened before what, by pairs of hosts; and what is odd about the spans.
 
         Of coarse times the earliest that one can be of was before the latest that another can.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tracetime.formats.spans.batch import ENDED
 from tracetime.formats.spans.parents import Parents
 from tracetime.text import count, duration
-from tracetime.trace.facts import OddEvents
+from tracetime.trace.notes import Note
 
 Values = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
@@ -23,7 +23,7 @@ _COARSE_NS: Final = 1_000_000
 
 
 class _Odd(NamedTuple):
-    """One kind of oddity; see `OddEvents`.
+    """One kind of oddity; see `Note`.
 
     rows: of the spans. by_ns: by how much, of each; None where there is no such.
     """
@@ -40,7 +40,7 @@ def odd_events(
     own: Rows,
     outlasting: Rows,
     shared: list[int],
-) -> list[OddEvents]:
+) -> list[Note]:
     """Return what is odd about spans, worst first, each with how many and the first.
 
     Args:
@@ -85,10 +85,11 @@ _LONG_AGO: Final = "that begin before 1973: their times are not in ns, or their 
 _REPEATED: Final = "with the id of another one: what they are parents of says nothing of clocks"
 
 
-def _told(odd: _Odd, offset: Values) -> OddEvents:
+def _told(odd: _Odd, offset: Values) -> Note:
     first = int(odd.rows.min())
     worst = 0 if odd.by_ns is None else int(odd.by_ns.max())
     what = f"{count(len(odd.rows), 'span')} {odd.what}"
     if worst:
         what += f", by up to {duration(worst)}"
-    return OddEvents(odd.kind, what, len(odd.rows), first, int(offset[first]), worst)
+    at, n = int(offset[first]), len(odd.rows)
+    return Note("odd-spans", odd.kind, (first,), at, n, worst or None, values={"what": what})

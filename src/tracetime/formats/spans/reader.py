@@ -26,7 +26,7 @@ from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import Columns, Kind
-from tracetime.trace.facts import OddEvents, TraceWarning
+from tracetime.trace.notes import Note
 from tracetime.trace.open_options import OpenOptions
 
 Values = npt.NDArray[np.int64]
@@ -46,7 +46,7 @@ class SpansTrace(SpanTrace):
     def __init__(self, file: TraceFile, options: OpenOptions, source: SpanSource) -> None:
         super().__init__(file, options)
         self._source = source
-        self._odd: list[OddEvents] = []
+        self._odd: list[Note] = []
         self._steps = SpanSteps(source.unit_ns, source.adds_up)
 
     def _read_clocks(self) -> FileClocks:
@@ -82,22 +82,13 @@ class SpansTrace(SpanTrace):
             calls.add(spans, resources.hosts_of(spans.resource))
         return calls.columns(self._steps)
 
-    @property
-    def odd_events(self) -> list[OddEvents]:
-        """What is odd about the spans; see `Trace.odd_events`."""
+    def notes(self, code: str) -> Iterator[Note]:
+        """What is odd about the spans, and the longest step of times or durations; see `Trace`."""
         _ = self._clocks
-        return self._odd
-
-    @property
-    def coarse_step_ns(self) -> int:
-        """The longest step of times or durations; see `Trace`."""
-        _ = self._clocks
-        return self._steps.longest_ns
-
-    @property
-    def warnings(self) -> list[TraceWarning]:
-        """What is odd about the spans, with the first such span each."""
-        return [TraceWarning(odd.what, odd.offset, odd.packet) for odd in self.odd_events]
+        if code == "odd-spans":
+            yield from self._odd
+        elif code == "times-rounded" and self._steps.longest_ns:
+            yield Note(code, "kept", size_ns=self._steps.longest_ns)
 
     def _read_records(self, names: bool) -> Iterator[Records]:
         resources = self._new_resources()

@@ -35,7 +35,7 @@ from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.text import printable
 from tracetime.trace.error_bars import PlacementObserver
 from tracetime.trace.events_table import NAMES_SCHEMA, TEXTS, Columns, Kind, Vocabulary
-from tracetime.trace.facts import TraceWarning
+from tracetime.trace.notes import Note
 from tracetime.trace.open_options import OpenOptions
 from tracetime.trace.slices_table import Slices, slices_schema
 from tracetime.trace.trace import TraceReading
@@ -70,26 +70,22 @@ class TableTrace(RecordTrace):
         _ = self._clocks
         return super().vocabulary if self._events is None else self._events.vocabulary
 
-    @property
-    def placed_by(self) -> PolicyName | None:
-        """The policy by which the events came to trace time before; reads the file if necessary."""
+    def notes(self, code: str) -> Iterator[Note]:
+        """Rows that are no events or no slices, how times were placed, and their longest step.
+
+        Reads the file if necessary.
+        """
         _ = self._clocks
-        return None if self._events is None else self._events.placed_by
-
-    @property
-    def events_without_time(self) -> int:
-        """How many rows have no time, and so no event; reads the file if necessary."""
-        return self._tally.timeless.count
-
-    @property
-    def ends_before_begins(self) -> int:
-        """How many rows end before they begin, and so are no slice; as `events_without_time`."""
-        return self._tally.reversed.count
-
-    @property
-    def warnings(self) -> list[TraceWarning]:
-        """What is odd about the rows; reads the file if necessary."""
-        return self._tally.warnings()
+        if code == "placed-before":
+            policy = None if self._events is None else self._events.placed_by
+            if policy is not None:
+                yield Note(code, policy, values={"policy": policy})
+        elif code == "events-without-time":
+            yield from self._tally.timeless.notes()
+        elif code == "ends-before-begins":
+            yield from self._tally.reversed.notes()
+        elif code == "times-rounded" and self._units.longest_ns:
+            yield Note(code, "kept", size_ns=self._units.longest_ns)
 
     @property
     def _tally(self) -> Tally:
@@ -179,11 +175,6 @@ class TableTrace(RecordTrace):
 
     def _rows(self, table: StoredTable, columns: Sequence[str]) -> Iterator[Rows]:
         return self._until_damage(_numbered(table, columns, self._units))
-
-    @property
-    def coarse_step_ns(self) -> int:
-        """The longest step of times in the columns that were read; see `Trace`."""
-        return self._units.longest_ns
 
     def _learn_units(self, table: StoredTable, columns: list[str]) -> None:
         batches = self._until_damage(table.batches(columns))

@@ -8,44 +8,42 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.text import count
-from tracetime.trace.facts import TraceWarning
+from tracetime.trace.notes import Note
 
 
 class OddRows:
     """Some rows of one kind.
 
     Args:
+        code, kind: of the note about them.
         what: what is wrong with them.
-
-    Attributes:
-        count: how many there are.
     """
 
-    def __init__(self, what: str) -> None:
-        self.count = 0
+    def __init__(self, code: str, kind: str, what: str) -> None:
+        self._note = code, kind
         self._what = what
-        self._first = 0
+        self._count = self._first = 0
 
     def add(self, which: npt.NDArray[np.bool_], first_row: int) -> None:
         """Count those of a batch, whose first row is that one of its table."""
         found = int(np.count_nonzero(which))
-        if found and not self.count:
+        if found and not self._count:
             self._first = first_row + int(which.argmax())
-        self.count += found
+        self._count += found
 
-    def warnings(self) -> Iterator[TraceWarning]:
-        """What is to be told of them, if there are any."""
-        if self.count:
-            yield TraceWarning(f"{count(self.count, 'row')} {self._what}", 0, self._first)
+    def notes(self) -> Iterator[Note]:
+        """Yield what is to be told of them, if there are any."""
+        if self._count:
+            what = f"{count(self._count, 'row')} {self._what}"
+            values = {"what": what, "first": self._first}
+            yield Note(*self._note, events=self._count, values=values)
 
 
 class Tally:
     """How many rows of one reading have no time, or end before they begin."""
 
     def __init__(self) -> None:
-        self.timeless = OddRows("without a time: no events")
-        self.reversed = OddRows("whose end is before their begin: no slices")
-
-    def warnings(self) -> list[TraceWarning]:
-        """What is to be told of them."""
-        return [*self.timeless.warnings(), *self.reversed.warnings()]
+        timeless = "without a time: no events"
+        self.timeless = OddRows("events-without-time", "null", timeless)
+        back = "whose end is before their begin: no slices"
+        self.reversed = OddRows("ends-before-begins", "", back)

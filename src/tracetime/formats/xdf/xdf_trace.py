@@ -14,7 +14,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
-from tracetime.formats.steps_back import StepsBack
+from tracetime.formats.steps_back import StepsBack, backwards
 from tracetime.formats.trace_file import TraceFile
 from tracetime.formats.xdf.content import Content
 from tracetime.formats.xdf.host_clocks import (
@@ -32,7 +32,8 @@ from tracetime.formats.xdf.streams import Streams, chunks_of, offsets_of
 from tracetime.graph.clock_graph import ClockGraph
 from tracetime.text import printable
 from tracetime.trace.events_table import BATCH_ROWS, Columns, Kind
-from tracetime.trace.facts import OffsetShift, SnapshotFault, TraceWarning
+from tracetime.trace.facts import SnapshotFault, TraceWarning
+from tracetime.trace.notes import Note
 from tracetime.trace.open_options import OpenOptions
 
 _RECORDER: Final = ClockId.parse(RECORDER)
@@ -100,38 +101,28 @@ class XdfTrace(RecordTrace):
         """How many warnings there are in all."""
         return self.streams.n_refused
 
-    @property
-    def shifted_offsets(self) -> list[OffsetShift]:
-        """The hosts whose offsets shift by more than their half-width otherwise is."""
-        _ = self._clocks
-        each = {host.machine: host for host in self._hosts.values()}
-        return [
-            OffsetShift(ClockId.parse(host.clock()), math.ceil(host.shift.by_ns), host.shift.packet)
-            for _, host in sorted(each.items())
-            if host.shift.by_ns > LEAST_HALF_WIDTH_NS
-        ]
+    def notes(self, code: str) -> Iterator[Note]:
+        """Hosts whose offsets shift, and samples over 1 s earlier than those before them.
 
-    @property
-    def events_backwards(self) -> int:
-        """How many samples are over 1 s earlier than the one before them in their stream.
-
-        Of hosts whose clock fell as the recorder saw it, too, that is no wonder.
+        By more than the half-width otherwise is. Of hosts whose clock fell as the recorder saw it,
+        too, the samples are no wonder.
         """
-        return self._read_steps_back().events
-
-    @property
-    def backwards_packet(self) -> int | None:
-        """The chunk of the first of them."""
-        return self._read_steps_back().first
-
-    @property
-    def streams_backwards(self) -> list[str]:
-        """The streams that they are of, by number and name."""
-        headers = self.streams.headers
-        return [
-            f"stream {number} ({printable(headers[number].name)})"
-            for number in sorted(self._read_steps_back().streams)
-        ]
+        _ = self._clocks
+        if code == "offsets-shifted":
+            each = {host.machine: host for host in self._hosts.values()}
+            for _, host in sorted(each.items()):
+                by_ns, packet = host.shift
+                if by_ns > LEAST_HALF_WIDTH_NS:
+                    clocks = (ClockId.parse(host.clock()),)
+                    size_ns = math.ceil(by_ns)
+                    yield Note(code, packets=(packet,), events=None, size_ns=size_ns, clocks=clocks)
+        elif code == "stream-backwards":
+            headers, found = self.streams.headers, self._read_steps_back()
+            names = [
+                f"stream {number} ({printable(headers[number].name)})"
+                for number in sorted(found.streams)
+            ]
+            yield from backwards(found.events, found.first, names)
 
     def _read_steps_back(self) -> StepsBack:
         if self._steps_back is None:

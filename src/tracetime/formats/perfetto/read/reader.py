@@ -21,7 +21,6 @@ from tracetime._kernels.perfetto.names import Directory, Names
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import WALL, wall_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.clocks.kernel_clock import STA_UNSYNC
 from tracetime.errors import TraceError
 from tracetime.formats.perfetto.extension import (
     BAKED_BY,
@@ -30,7 +29,7 @@ from tracetime.formats.perfetto.extension import (
     time_service,
     with_largest_lag,
 )
-from tracetime.formats.perfetto.read.remote import add_rounds, bounds_between, unused_bounds
+from tracetime.formats.perfetto.read.remote import add_rounds, bounds_between
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.formats.perfetto.schema import ftrace_names, process_types, vocabulary
 from tracetime.formats.trace_file import Budget, TraceFile
@@ -44,13 +43,9 @@ from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import BATCH_ROWS, Columns, Vocabulary
 from tracetime.trace.facts import (
-    LateSnapshots,
     SnapshotFault,
-    TraceClockMove,
     TraceWarning,
-    UnusedBounds,
     WallClockBounds,
-    WallClockContradiction,
 )
 from tracetime.trace.open_options import OpenOptions
 from tracetime.trace.slice_ends import SliceEnds
@@ -60,6 +55,7 @@ from tracetime.trace.trace import Trace, TraceReading, WrittenSnapshots
 if TYPE_CHECKING:
     from tracetime.trace.abilities import MachineFacts
     from tracetime.trace.flows import FlowEvents
+    from tracetime.trace.notes import Note
 
 _LINUX: Final = frozenset(("linux", "android", "cros", "chrome os"))
 """What traces call systems that keep REALTIME and MONOTONIC by one rate, in lower case."""
@@ -260,11 +256,6 @@ class PerfettoTrace(Trace):
         return self._round_orders
 
     @property
-    def has_remote_syncs(self) -> bool:
-        """Machines of Perfetto's traces may exchange readings."""
-        return True
-
-    @property
     def flows(self) -> FlowCounts | None:
         """The flows between machines that are orders; None where `open_trace` is not asked for."""
         return self._flows if self.options.orders and self.clocks else None
@@ -351,79 +342,11 @@ class PerfettoTrace(Trace):
         self._file.check_open()
         return self._file.uncompressed(Budget(self.options.max_expansion), self.options.partial)
 
-    @property
-    def late_trace_clock(self) -> tuple[int, ClockId] | None:
-        """The first packet that names another trace clock after conversions had begun, and it.
+    def notes(self, code: str) -> Iterator[Note]:
+        """What the end of the file knows of its snapshots and messages; see `Trace`."""
+        from tracetime.formats.perfetto.read.notes import notes_of
 
-        Perfetto stays with the clock it had (ClockTracker::SetGlobalClock).
-        """
-        known = self._known()
-        if known.clocks.late_clock is None:
-            return None
-        packet, clock, machine = known.clocks.late_clock
-        return packet, ClockId(clock, machine=machine)
-
-    @property
-    def trace_clock_moves(self) -> list[TraceClockMove]:
-        """Where another machine's snapshot moved trace time to its own clock; 100 at most.
-
-        Perfetto lets each machine do so until its first conversion
-        (ClockTracker::SetGlobalClock). Of more than 100, the first and the last.
-        """
-        return [
-            TraceClockMove(packet, ClockId(clock, machine=machine), is_late)
-            for packet, clock, machine, is_late in self._known().clocks.moves
-        ]
-
-    @property
-    def n_stray_syncs(self) -> int:
-        """How many clocks of RemoteClockSync were tied to another machine's than the host's.
-
-        Perfetto ties them to the trace clock's machine, though the host has read its own.
-        """
-        return self._known().snapshots.n_stray_syncs
-
-    @property
-    def late_snapshots(self) -> LateSnapshots | None:
-        """Snapshots that follow events which they would have placed; None without any.
-
-        Perfetto converts by what it has read: such events take an older offset.
-        """
-        known = self._known()
-        if not known.clocks.n_late_snapshots:
-            return None
-        packets = inner(self._own_graph()).contents.packets()
-        packet = int(packets[known.clocks.latest_snapshot])
-        return LateSnapshots(known.clocks.n_late_snapshots, known.clocks.latest_snapshot_ns, packet)
-
-    @property
-    def unused_bounds(self) -> list[UnusedBounds]:
-        """Messages between machines that bound nothing: a clock fell or stopped between them."""
-        return unused_bounds(self._known().snapshots.remote, inner(self._own_graph()).state.clock)
-
-    @property
-    def events_dropped(self) -> int:
-        """How many events a recorder of tracetime's says that it dropped; of all that are joined.
-
-        At most 2^63 - 1, whatever a file says. 0 where none says so.
-        """
-        return self._known().extensions.events_dropped
-
-    @property
-    def dropped_packet(self) -> int | None:
-        """The packet of the first snapshot that says that events were dropped."""
-        packet = self._known().extensions.dropped_packet
-        return None if packet < 0 else packet
-
-    @property
-    def is_unsynchronised(self) -> bool:
-        """Whether the kernel said, in a recorded snapshot, that nothing keeps its time (NTP, PTP).
-
-        adjtimex(2), STA_UNSYNC. False where the trace does not say, and where a time service
-        bounded that snapshot: not all that bound a clock steer it.
-        """
-        snapshots, _, status, *_ = self.kernel_reads()
-        return not set(snapshots[status & STA_UNSYNC != 0]) <= set(self.wall_bounds()[0])
+        return notes_of(code, self, self._known(), lambda: inner(self._own_graph()))
 
     def kernel_reads(self) -> npt.NDArray[np.int64]:
         """What adjtimex(2) said at recorded snapshots; see `Trace`."""
@@ -443,13 +366,6 @@ class PerfettoTrace(Trace):
             name = time_service(service)
             found.append(WallClockBounds(clock, name, len(those), int(those.max())))
         return found
-
-    @property
-    def wall_clock_contradictions(self) -> list[WallClockContradiction]:
-        """Machines whose time service contradicts itself, once each."""
-        from tracetime.formats.perfetto.read.wall_contradictions import wall_clock_contradictions
-
-        return list(wall_clock_contradictions(inner(self.clocks), self.wall_bounds()))
 
     def wall_bounds(self) -> npt.NDArray[np.int64]:
         """What time services bounded REALTIME by at recorded snapshots; see `Trace`."""
@@ -497,11 +413,6 @@ class PerfettoTrace(Trace):
     def n_warnings(self) -> int:
         """How many warnings there are in all."""
         return self._known().clocks.n_faults
-
-    @property
-    def n_own_syncs(self) -> int:
-        """How many of these are a RemoteClockSync's that tied a clock to itself."""
-        return self._known().clocks.n_own_syncs
 
     def _known(self) -> Importer:
         """An importer that has seen the end of the file."""

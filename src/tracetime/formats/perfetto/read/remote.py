@@ -4,7 +4,7 @@ the rounds themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.graph.adding import add_pings_of_many
 from tracetime.graph.graph import Graph
 from tracetime.graph.tube.messages import Between, Boxes
-from tracetime.trace.facts import UnusedBounds
+from tracetime.trace.notes import Note
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 _HOST: Final = 0
@@ -37,20 +37,22 @@ def bounds_between(syncs: RemoteSyncs, clock_of: ClockOf) -> Between:
     return Between(pairs, Boxes(*grouped.rows), grouped.ends, syncs.snapshots_worked_out())
 
 
-def unused_bounds(syncs: RemoteSyncs, clock_of: ClockOf) -> list[UnusedBounds]:
-    """The readings that bound nothing, by clock of the client."""
+def unused_bounds(syncs: RemoteSyncs, clock_of: ClockOf) -> Iterator[Note]:
+    """Yield the readings that bound nothing, by clock of the client."""
     if not syncs.unused_bounds().size:
-        return []
+        return
     unused, used = _Grouped(syncs.unused_bounds()), _Grouped(syncs.bounds())
     counts = np.diff(used.ends, prepend=0).tolist()
     n_used = dict(zip(zip(used.clocks, used.machines, strict=True), counts, strict=True))
     begins = [0, *unused.ends.tolist()][:-1]
     sums, packets = np.add.reduceat(unused.rows[0], begins), unused.rows[1, begins]
     found = zip(unused.clocks, unused.machines, sums.tolist(), packets.tolist(), strict=True)
-    return sorted(
-        UnusedBounds(clock_of((clock, 0, 0, machine)), n, n_used.get((clock, machine), 0), packet)
+    for clock, n, used_too, packet in sorted(
+        (clock_of((clock, 0, 0, machine)), n, n_used.get((clock, machine), 0), packet)
         for clock, machine, n, packet in found
-    )
+    ):
+        values = {"unused": n, "used": used_too}
+        yield Note("machine-sync-unusable", packets=(packet,), clocks=(clock,), values=values)
 
 
 def add_rounds(graph: Graph, rounds: ExchangeRounds) -> None:

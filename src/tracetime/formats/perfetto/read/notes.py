@@ -1,0 +1,142 @@
+"""What the end of a Perfetto trace knows of its snapshots and messages, as notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from tracetime._kernels.perfetto.importer import Importer
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.wall_bound import contradiction
+from tracetime.formats.perfetto.read.remote import unused_bounds
+from tracetime.graph.clock_graph import inner
+from tracetime.graph.graph import Graph
+from tracetime.trace.notes import Note
+from tracetime.trace.trace import Trace
+
+_REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
+_READ_APART_NS: Final = 10_000_000
+"""A recorder that is held up reads two clocks so far apart; beyond, one was set, or slept."""
+
+Own = Callable[[], Graph]
+"""Gives the graph of what the file itself has, which a source in it may replace."""
+
+
+def notes_of(code: str, trace: Trace, known: Importer, own: Own) -> Iterator[Note]:
+    """Yield the notes of one code; known: has seen the end of the file."""
+    return _NOTES[code](trace, known, own) if code in _NOTES else iter(())
+
+
+def _dropped(_trace: Trace, known: Importer, _own: Own) -> Iterator[Note]:
+    """Events that recorders of tracetime's dropped, of all that are joined; at most 2^63 - 1."""
+    events, packet = known.extensions.events_dropped, known.extensions.dropped_packet
+    if events:
+        yield Note("events-dropped", packets=() if packet < 0 else (packet,), events=events)
+
+
+def _late_trace_clock(trace: Trace, known: Importer, _own: Own) -> Iterator[Note]:
+    """A packet that names another trace clock after conversions had begun.
+
+    Perfetto stays with the clock it had (ClockTracker::SetGlobalClock).
+    """
+    if known.clocks.late_clock is not None:
+        packet, clock, machine = known.clocks.late_clock
+        clocks = ClockId(clock, machine=machine), trace.trace_clock
+        yield Note("trace-clock-changed-late", packets=(packet,), clocks=clocks)
+
+
+def _moves(_trace: Trace, known: Importer, _own: Own) -> Iterator[Note]:
+    """Snapshots of other machines that moved trace time to their clocks, and messages that did.
+
+    Perfetto lets each machine do so until its first conversion (ClockTracker::SetGlobalClock), and
+    ties clocks of RemoteClockSync to the trace clock's machine, though the host has read its own.
+    """
+    for packet, clock, machine, is_late in known.clocks.moves:
+        yield Note(
+            "trace-clock-moved",
+            "move",
+            (packet,),
+            clocks=(ClockId(clock, machine=machine),),
+            values={"is_late": is_late},
+        )
+    if known.snapshots.n_stray_syncs:
+        yield Note("trace-clock-moved", "stray", events=known.snapshots.n_stray_syncs)
+    if known.clocks.n_own_syncs:
+        yield Note("trace-clock-moved", "own", events=known.clocks.n_own_syncs)
+
+
+def _late_snapshots(_trace: Trace, known: Importer, own: Own) -> Iterator[Note]:
+    """Snapshots that follow events which they would have placed.
+
+    Perfetto converts by what it has read: such events take an older offset.
+    """
+    clocks = known.clocks
+    if clocks.n_late_snapshots:
+        packet = int(own().contents.packets()[clocks.latest_snapshot])
+        values = {"snapshots": clocks.n_late_snapshots}
+        size_ns = clocks.latest_snapshot_ns
+        yield Note("snapshots-late", packets=(packet,), size_ns=size_ns, values=values)
+
+
+def _unused_bounds(_trace: Trace, known: Importer, own: Own) -> Iterator[Note]:
+    """Messages between machines that bound nothing: a clock fell or stopped between them."""
+    return unused_bounds(known.snapshots.remote, own().state.clock)
+
+
+def _contradictions(trace: Trace, _known: Importer, _own: Own) -> Iterator[Note]:
+    """Machines whose time service contradicts what it said before: no course of REALTIME fits.
+
+    A clock that was set, and a machine that slept, have findings of their own.
+    """
+    graph, bounds = inner(trace.clocks), trace.wall_bounds()
+    for machine in sorted(set(bounds[1].tolist())):
+        numbers, _, earliest, latest, _ = bounds[:, bounds[1] == machine]
+        realtime, boottime, monotonic = (
+            ClockId(BUILTIN_IDS[name], machine=machine)
+            for name in ("REALTIME", "BOOTTIME", "MONOTONIC")
+        )
+        moved_ns = [_moved_ns(graph, boottime, other) for other in (realtime, monotonic)]
+        snapshots, wall, _ = graph.shared(realtime, boottime)
+        _, here, there = np.intersect1d(snapshots, numbers, return_indices=True)
+        if not len(here) or max(moved_ns) > _READ_APART_NS:
+            continue
+        earliest, latest = earliest[there] - moved_ns[0], latest[there] + moved_ns[0]
+        found = contradiction(wall[here], earliest, latest)
+        if found is not None:
+            place, apart_ns = found
+            number = int(snapshots[here[place]])
+            yield Note(
+                "time-service-contradicts",
+                packets=(int(trace.snapshot_packets[number]),),
+                events=None,
+                size_ns=apart_ns,
+                clocks=(realtime,),
+                values={"snapshot": number},
+            )
+
+
+def _moved_ns(graph: Graph, one: ClockId, other: ClockId) -> int:
+    """By how much the offset of two clocks moved, in all snapshots."""
+    _, here, there = graph.shared(one, other)
+    return int(np.ptp(there - here)) if len(here) else 0
+
+
+def _unsynchronised(trace: Trace, _known: Importer, _own: Own) -> Iterator[Note]:
+    """A kernel that said that nothing keeps its time, of a trace that has its REALTIME."""
+    if trace.is_unsynchronised and any(
+        info.clock.clock == _REALTIME.clock for info in trace.clocks.clocks()
+    ):
+        yield Note("realtime-unsynchronised", events=None, clocks=(_REALTIME,))
+
+
+_NOTES: Final[Mapping[str, Callable[[Trace, Importer, Own], Iterator[Note]]]] = {
+    "events-dropped": _dropped,
+    "machine-sync-unusable": _unused_bounds,
+    "realtime-unsynchronised": _unsynchronised,
+    "snapshots-late": _late_snapshots,
+    "time-service-contradicts": _contradictions,
+    "trace-clock-changed-late": _late_trace_clock,
+    "trace-clock-moved": _moves,
+}
