@@ -41,7 +41,9 @@ def cones(
     width: _Values,
     known: _Marks | None = None,
 ) -> _Values: ...
-def least_halves(a: _Values, r: _Values, drift: float, wander: float, steps: int) -> _Floats: ...
+def half_widths(
+    a: _Values, r: _Values, floor_ns: int, drift: float, level: bool
+) -> tuple[_Values, int, int]: ...
 def smooth_runs(
     a: _Values,
     r: _Values,

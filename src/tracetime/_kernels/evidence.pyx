@@ -1,7 +1,7 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """What snapshots say of an offset: evidence to the rows of a tube, and over several clocks."""
 
-from libc.math cimport INFINITY, fabs, floor, log, pow
+from libc.math cimport INFINITY, ceil, fabs, floor, log, pow
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
@@ -14,7 +14,7 @@ from tracetime._kernels.tube cimport (
 )
 
 include "evidence/sweep.pxi"
-include "evidence/halves.pxi"
+include "evidence/half_widths.pxi"
 include "evidence/smoother.pxi"
 include "evidence/virtual_pings.pxi"
 include "evidence/runs.pxi"

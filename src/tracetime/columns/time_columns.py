@@ -20,6 +20,7 @@ from tracetime._kernels.common.columns import StepCounts, shortest_decimals
 from tracetime.clocks.instants import NS_OF_UNIT, FloatUnit
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.columns.arrays import values_of
+from tracetime.columns.float_steps import FloatSteps
 from tracetime.columns.time_steps import TimeSteps
 from tracetime.errors import UsageError
 from tracetime.text import printable
@@ -86,6 +87,9 @@ class TimeColumn(NamedTuple):
             written = self.values if self.written_ns is None else self.written_ns
             less, more = self.standing_on.steps.margins(written)
             before, after = np.maximum(before, less), np.maximum(after, more)
+        if self.standing_on is not None and self.half_width_ns is not None:
+            less, more = self.standing_on.of_floats.margins(self.values, half)
+            before, after = np.maximum(before, less), np.maximum(after, more)
         return half + before, half + after
 
     def is_missing(self) -> npt.NDArray[np.bool_]:
@@ -112,6 +116,7 @@ class ColumnSteps:
 
     def __init__(self, is_float: bool) -> None:
         self.is_settled = False
+        self.of_floats = FloatSteps()
         self._is_float = is_float
         self._counts = StepCounts()
         self._unit_ns = 1
@@ -128,6 +133,11 @@ class ColumnSteps:
         for part in range(_RUNS if length > _RUNS * _RUN else 1):
             rows = slice(None) if length <= _RUNS * _RUN else _run(part, length)
             self._counts.add(written[rows], absent[rows].view(np.uint8))
+            if given.half_width_ns is not None:
+                values, half = given.values[rows], given.half_width_ns[rows]
+                # The same time twice shows no more.
+                counts = ~absent[rows] & np.append(True, values[1:] != values[:-1])[: len(values)]
+                self.of_floats.count(values[counts], half[counts])
         self._rows += length
 
     @property
@@ -185,7 +195,10 @@ class WrittenUnits:
     @property
     def longest_ns(self) -> int:
         """The longest step that times of the rows that were read stand on; 0 without any."""
-        return max((one.steps.longest_ns for one in self._standing_on.values()), default=0)
+        every = self._standing_on.values()
+        return max(
+            (max(one.steps.longest_ns, one.of_floats.longest_ns) for one in every), default=0
+        )
 
     def settle(self) -> None:
         """Take the rows that were read for the whole table."""

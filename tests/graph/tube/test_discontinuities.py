@@ -11,6 +11,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.discontinuities import KINDS, PairDiscontinuities
 from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.own_intervals import Hold
 from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.graph.tube.tube import Tube
 
@@ -77,13 +78,13 @@ def test_some_are_turned_or_of_another_kind(found, data):
     ]
 
 
-@pytest.mark.parametrize("assumed_ns", [None, 1000])
-def test_outliers_need_guaranteed_bars_about_themselves_alone(assumed_ns):
+@pytest.mark.parametrize("hold", [None, Hold.declared(1000), Hold.learnt(1000, 1500)])
+def test_outliers_need_guaranteed_bars_about_themselves_alone(hold):
     a = np.arange(400, dtype=np.int64) * S
     r = np.zeros(400, dtype=np.int64)
     r[50::100] = 10**7
-    evidence = Evidence.of(a, r, 1000, assumed=assumed_ns is not None)
-    made = [Tube.build(evidence, Limits(1e-5, 1e-8), assumed_ns=assumed_ns) for _ in range(2)]
+    evidence = Evidence.of(a, r, 1000, assumed=hold is not None)
+    made = [Tube.build(evidence, Limits(1e-5, 1e-8), hold=hold) for _ in range(2)]
     tube, whole = made
     bars = whole.convert(a[50::100], bars="guaranteed")
     assert "guaranteed" in whole._tables

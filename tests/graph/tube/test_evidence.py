@@ -6,10 +6,8 @@ from random import Random
 
 import numpy as np
 import pytest
-from kept import check_kept
 
-from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence, assumed_half_width
-from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence
 
 S = 1_000_000_000
 FAR = 1 << 60
@@ -120,41 +118,3 @@ def test_snapshots_of_one_reading_have_the_correction_that_all_record(
     evidence = Evidence.of(np.array([3, 3]), np.array([0, 1]), 5, correction=np.array(recorded))
     assert evidence.correction is not None
     assert evidence.correction.tolist() == [NOT_RECORDED if kept is None else kept]
-
-
-WINDOWS = (3, 7, 8, 9, 15, 16, 17, 18, 22, 23, 24, 25, 26, 40, 77, 78, 79, 90)
-
-
-def test_half_widths_of_windows_that_differ_stay() -> None:
-    """Lines but for their last snapshot or some noise; many are looked at in part."""
-    results = []
-    limits = Limits.of(10_000, 5_000)
-    for n in WINDOWS:
-        a = np.arange(n, dtype=np.int64) * S
-        chance = Random(n)
-        noise = np.array([int(chance.random() * 10**6) for _ in range(n)])
-        last = np.where(np.arange(n) < n - 1, 0, 900_001)
-        results.append([assumed_half_width(a, r, limits) for r in (last, last[::-1].copy(), noise)])
-    for n in (4_102, 4_103, 4_104, 4_105, 7_000):
-        a = np.arange(n, dtype=np.int64) * S
-        chance = Random(n)
-        noise = np.array([int(chance.random() * 10**6) for _ in range(n)])
-        results.append([assumed_half_width(a, noise, limits)])
-    check_kept("assumed", "windows", results)
-
-
-@pytest.mark.parametrize(
-    ("missed", "assumed"),
-    [(0, 1_000), (1_000, 1_000), (1_001, 1_001), (999_999, 999_999), (1_000_000, 1_000)],
-)
-def test_readings_pulled_apart_by_a_busy_machine(missed: int, assumed: int) -> None:
-    """Two snapshots alone: what they miss by, if below 1 ms."""
-    steady = Limits(0.0, 0.0)
-    a, r = np.array([5, 5 + S]), np.array([7, 7 + missed])
-    assert assumed_half_width(a, r, steady) == assumed
-    assert assumed_half_width(a, -r, steady, 900) == assumed
-    assert assumed_half_width(a, r, steady, 1_500_000) == 1_500_000
-    # A drift of 1/1024, which a float holds, of 2^20 ns: 1,024 ns of it are drift.
-    a = np.array([0, 1 << 20])
-    by_drift = assumed_half_width(a, np.array([0, missed + 1_024]), Limits(2.0**-10, 0.0))
-    assert by_drift == assumed

@@ -15,7 +15,6 @@ from tracetime.graph.tube.discontinuities import Discontinuity
 from tracetime.graph.tube.evidence import (
     NOT_RECORDED,
     Evidence,
-    assumed_half_width,
 )
 from tracetime.graph.tube.findings import _rate_change
 from tracetime.graph.tube.joint_readings import JointReadings
@@ -245,19 +244,6 @@ def test_two_brackets_are_as_far_apart_as_both_half_widths_and_the_drift_between
     reads = Read(ints([0]), ints([7])), Read(ints([400]), ints([8]))
     two = JointReadings(ints([0]), b, b + 500, *reads, np.array([False]))
     assert [int(x[0]) for x in two.offsets(0.01)] == [100, 7 + 8 + 4]
-
-
-def test_the_half_width_assumed_grows_with_the_noise() -> None:
-    rng = np.random.default_rng(1)
-    a = np.arange(100, dtype=np.int64) * S
-    quiet, loud = (
-        assumed_half_width(
-            a, 20 * np.arange(100) + np.rint(rng.normal(0, x, 100)).astype(int), STEADY
-        )
-        for x in (10, 20_000)
-    )
-    assert quiet == 1_000
-    assert 20_000 < loud < 200_000
 
 
 def test_a_rate_is_learnt_from_the_ends_or_refused() -> None:

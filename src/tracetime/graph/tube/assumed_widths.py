@@ -1,15 +1,28 @@
-"""Half-widths that are declared by assumption, wider where snapshots show that they do not hold."""
+"""Half-widths of snapshots that give none: those that nobody declares, and those that are declared
+by assumption, wider where snapshots show that they do not hold.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tracetime._kernels.evidence import half_widths
+from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.own_intervals import Hold
+
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
+
+LEAST_ASSUMED_NS: Final = 1_000
+"""Reading two clocks in turn takes about as long."""
+
+_LESS_SCATTER: Final = 4
+"""Readings of a clock that was set back are mixed up in its own order: neighbours there differ by
+so many times more at least."""
 
 NEIGHBOURS: Final = 20
 """Snapshots that say where one of them should lie: fewer than half may be off."""
@@ -26,6 +39,46 @@ _MOST_AGREE: Final = 0.7
 
 _CHUNK: Final = 1 << 14
 """Snapshots that are worked out at a time."""
+
+
+class Learnt(NamedTuple):
+    """Half-widths that were learnt.
+
+    Attributes:
+        half_ns: int64, one a snapshot.
+        hold: what bars hold of each snapshot, where the clocks may stray within its half-width.
+    """
+
+    half_ns: Values
+    hold: Hold | None
+
+
+def learnt(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> Learnt:
+    """Return a half-width for each snapshot, learnt from it and its neighbours.
+
+    1,000 ns and the clocks' ticks at least; else three times how far most are off the line of their
+    neighbours, and one and a half times how far this one is. Where there are fewer than 9, as wide
+    as any one of them may be off. Whichever clock was set back, the half-widths are the same.
+
+    Args:
+        a_ns: readings of one clock, in any order, ns.
+        r_ns: offset of the other clock at each, ns.
+        ticks_ns: of both clocks.
+    """
+    b_ns = a_ns + r_ns
+    x, order = a_ns, np.arange(len(a_ns))
+    if not (np.all(a_ns[1:] > a_ns[:-1]) and np.all(b_ns[1:] >= b_ns[:-1])):
+        by_a, by_b = np.lexsort((r_ns, a_ns)), np.lexsort((r_ns, b_ns))
+        scatter, turned = (np.abs(np.diff(r_ns[by].astype(float))).sum() for by in (by_a, by_b))
+        x, order = (b_ns, by_b) if _LESS_SCATTER * turned < scatter else (a_ns, by_a)
+    # Where a wall clock may be slewed alone, the readings tell whether it was.
+    levels = [False, True] if limits.one_rate else [limits.tick_alike]
+    least = max(LEAST_ASSUMED_NS, ticks_ns)
+    found = [half_widths(x[order], r_ns[order], least, limits.drift, level) for level in levels]
+    half_ns, *held = min(found, key=lambda one: float(one[0].sum()))
+    width = np.empty_like(r_ns)
+    width[order] = half_ns
+    return Learnt(width, Hold.learnt(*held) if held[0] else None)
 
 
 def widened(a_ns: Values, r_ns: Values, width_ns: int, drift: float) -> Values:

@@ -1,24 +1,20 @@
 """The evidence about a pair of clocks: intervals that the offset of b from a lay in.
 
 Snapshot k bounds the offset b - a to [r_k - h_k, r_k + h_k] when clock a read a_k. Here are
-the assumed half-width where a trace gives none, and the columns that the sweeps work on; how a_k,
-r_k and h_k follow from readings is in joint_readings.py (design: error-bars.md, Evidence).
+the columns that the sweeps work on; how a_k, r_k and h_k follow from readings is in
+joint_readings.py and assumed_widths.py (design: error-bars.md, Evidence).
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.evidence import cut, least_halves
-from tracetime.columns.quantiles import quantile
 from tracetime.columns.ragged import Ragged
 from tracetime.errors import OVERFLOW, REASONS, ConversionError, UsageError
-from tracetime.graph.tube.limits import Limits, slope_up
 
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -44,21 +40,6 @@ HIGH_KNOWN: Final = 2
 
 NOT_RECORDED: Final = -(1 << 63)
 """Stands for a frequency correction that a snapshot does not record."""
-
-LEAST_ASSUMED_NS: Final = 1_000
-"""Reading two clocks in turn takes about as long."""
-
-PULLED_APART_NS: Final = 1_000_000
-"""A busy machine may delay one of two readings by so much; a step as small is less likely."""
-
-WINDOW: Final = 8
-"""Snapshots from which one half-width is estimated: few change their rate within so many."""
-
-LEAST_WINDOW: Final = 3
-"""Two snapshots agree with some slope whatever their half-widths."""
-
-MOST_WINDOWS: Final = 4_096
-"""Enough for a 90th percentile; more cost time only."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -313,55 +294,3 @@ def _merged(a: Values, low: Values, high: Values) -> tuple[Values, Values, Value
         np.array(lows, dtype=np.int64),
         np.array(highs, dtype=np.int64),
     )
-
-
-def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> int:
-    """The half-width (ns) to assume for snapshots that give none.
-
-    Twice the 90th percentile, over windows of 8 snapshots of one segment (of as many as the
-    longest one has, but 3), of the smallest half-width whose tube of width W is not empty; at least
-    1,000 ns and the clocks' ticks. Where no segment has 3 snapshots, the disagreement of
-    neighbours, if it is below `PULLED_APART_NS`.
-    """
-    least = max(LEAST_ASSUMED_NS, ticks_ns)
-    evidence = Evidence.of(a_ns, r_ns, least)
-    if len(evidence.a) == 1:
-        return least
-    keep = np.ones(len(evidence.a), dtype=np.uint8)
-    starts, _ = cut(evidence.a, evidence.low, evidence.high, slope_up(limits.drift), keep)
-    kept = np.flatnonzero(keep)
-    segment = np.searchsorted(np.asarray(starts), kept, side="right")
-    longest = int(np.bincount(segment).max())
-    if longest < LEAST_WINDOW:
-        return max(least, _disagreement(evidence, limits))
-    size = min(WINDOW, longest)
-    first = np.flatnonzero(segment[size - 1 :] == segment[: len(kept) - size + 1])
-    if len(first) > MOST_WINDOWS:
-        first = first[np.linspace(0, len(first) - 1, MOST_WINDOWS).astype(np.int64)]
-    windows = kept[first[:, None] + np.arange(size)]
-    least_halves = _least_halves(evidence.a[windows], evidence.r[windows], limits)
-    # A change of rate is in as many windows as one has snapshots, less one: in a short series that
-    # would be a tenth of them.
-    n = len(least_halves)
-    share = min(0.9, (n - WINDOW) / (n - 1)) if n > 2 * WINDOW else 0.9
-    return max(least, int(np.ceil(2 * quantile(least_halves, share))))
-
-
-def _disagreement(evidence: Evidence, limits: Limits) -> int:
-    """The greatest disagreement of neighbouring snapshots, ns, of those below 1 ms."""
-    span = np.diff(evidence.a.view(np.uint64)).astype(np.float64)
-    missed = np.abs(np.diff(evidence.r).astype(np.float64)) - limits.drift * span
-    return int(np.ceil(missed[missed < PULLED_APART_NS].max(initial=0.0)))
-
-
-# The search for a half-width ends here; it is then rounded up to whole ns.
-_SETTLED_NS: Final = 0.125
-
-
-def _least_halves(a: Values, r: Values, limits: Limits) -> Floats:
-    """Per row of a and r, the smallest half-width for which some slope leaves a tube of width W."""
-    # Readings may be up to 2^64 ns apart.
-    spans = a[:, -1].view(np.uint64) - a[:, 0].view(np.uint64)
-    unsure_ns = 2 * limits.drift * float(spans.max())
-    steps = max(0, math.ceil(math.log2(unsure_ns / _SETTLED_NS))) if unsure_ns else 0
-    return least_halves(a, r, limits.drift, limits.least_wander, steps)

@@ -46,6 +46,7 @@ class Limits:
         if_confirmed: W where the snapshots of a segment, 8 or more, confirm that it is shared;
             None where no confirmation is needed.
         one_rate: whether a confirmation also requires that the clocks run at one rate.
+        tick_alike: whether they surely do: between jumps their offset is constant.
 
     Raises:
         UsageError: drift is not in 0..0.1, or wander not in 0..0.01.
@@ -58,6 +59,7 @@ class Limits:
     shared: bool = False
     if_confirmed: float | None = None
     one_rate: bool = False
+    tick_alike: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.drift <= MOST_DRIFT:
@@ -112,7 +114,7 @@ class Limits:
             alone = UNDECLARED_WANDER_PPM * 1e-6
             return cls(drift, alone, False, rise, True, shared, one_rate)
         if shared_oscillator:
-            return cls(drift, shared, False, rise, True)
+            return cls(drift, shared, False, rise, True, tick_alike=one_rate)
         total = sum(UNDECLARED_WANDER_PPM if ppm is None else ppm for ppm in wander_ppm)
         return cls(drift, total * 1e-6, None not in wander_ppm, rise)
 

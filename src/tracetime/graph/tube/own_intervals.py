@@ -1,9 +1,12 @@
-"""Bars where half-widths are declared by assumption: they hold what single snapshots say.
+"""Bars where half-widths are assumed: they hold what single snapshots say.
 
 A tube is what all snapshots of a run have in common. A step below twice the half-width leaves them
 something in common: a sliver that holds the offset on neither side of it. What each snapshot says
 on its own is true however the offset stepped before or after. So the bar between two snapshots
 also holds what the one before says, and what the one after does, at the rate of their runs.
+
+Half-widths that were learnt are as wide as the clocks stray in a few snapshots. The same holds for
+them, where what snapshots have in common is a sliver.
 """
 
 from __future__ import annotations
@@ -36,8 +39,39 @@ _BESIDE: Final = 3
 _MOST_APART: Final = 20
 """So many snapshots that lie apart, one after the other, are where the offset was."""
 
+_APART: Final = 3
+"""So many times what is held of a snapshot is the half-width of one that lies apart, learnt."""
+
 _CHUNK: Final = 1 << 15
 """Rows that are worked out at a time."""
+
+
+class Hold(NamedTuple):
+    """What bars hold of each snapshot.
+
+    Attributes:
+        half_ns: so much to either side of what it read, and no more than its half-width.
+        apart_ns: one with a wider half-width lies apart: it would widen bars on its far side, too.
+        sliver_ns: bars need hold nothing where none are narrower at a snapshot; None: always.
+    """
+
+    half_ns: int
+    apart_ns: int
+    sliver_ns: int | None
+
+    @classmethod
+    def learnt(cls, half_ns: int, sliver_ns: int) -> Hold:
+        return cls(half_ns, _APART * half_ns, sliver_ns)
+
+    @classmethod
+    def declared(cls, half_ns: int) -> Hold:
+        return cls(half_ns, half_ns, None)
+
+    def is_needed(self, runs: Runs) -> bool:
+        """Whether some bars are slivers of what snapshots say."""
+        if self.sliver_ns is None:
+            return True
+        return bool((runs.knots[:, 2] - runs.knots[:, 0] < self.sliver_ns).any())
 
 
 class _Ends(NamedTuple):
@@ -108,15 +142,13 @@ class _Snapshots:
         return _Side(firsts, lasts, np.where(back, -slopes, slopes))
 
 
-def holding_intervals(rows: Rows, runs: Runs, segments: Segments, drift: int, half_ns: int) -> Rows:
+def holding_intervals(rows: Rows, runs: Runs, segments: Segments, drift: int, hold: Hold) -> Rows:
     """The same rows, their bars no narrower than what the snapshots beside them say.
 
     Args:
         drift: in 2^-52.
-        half_ns: as it was declared: one that is wider, for its snapshot lies apart, would widen
-            bars on the far side of it as well.
     """
-    snapshots = _snapshots(rows, runs, segments, drift, half_ns)
+    snapshots = _snapshots(rows, runs, segments, drift, hold)
     bars = rows.bars.copy()
     for begin in range(0, len(bars), _CHUNK):
         which = slice(begin, begin + _CHUNK)
@@ -183,7 +215,7 @@ def _outward(lines: Values, x: Values, at: Values, sign: int) -> Values:
     return outward
 
 
-def _snapshots(rows: Rows, runs: Runs, segments: Segments, drift: int, half_ns: int) -> _Snapshots:
+def _snapshots(rows: Rows, runs: Runs, segments: Segments, drift: int, hold: Hold) -> _Snapshots:
     """What the rows of a tube hold: the snapshots at their ends.
 
     Beyond one that lies apart, the next that does not. At a snapshot that ends a run, the one
@@ -196,7 +228,7 @@ def _snapshots(rows: Rows, runs: Runs, segments: Segments, drift: int, half_ns: 
     end = np.searchsorted(kept, next_k)
     begin = begin - np.isin(kinds, (_POINT, _AFTER))
     end = end + np.isin(kinds, (_BEFORE, _POINT))
-    apart = (here.high - here.low)[kept] > 2 * half_ns
+    apart = (here.high - here.low)[kept] > 2 * hold.apart_ns
     begin, end = _in_place(apart, begin, -1), _in_place(apart, end, 1)
     first, last = (np.searchsorted(kept, ends) for ends in (segments.first, segments.last))
     short = last - first < FEW
@@ -206,7 +238,10 @@ def _snapshots(rows: Rows, runs: Runs, segments: Segments, drift: int, half_ns: 
     begin = np.where(short[own], first[own], np.maximum(begin, first[own]))
     end = np.where(short[other], last[other], np.minimum(end, last[other]))
     least, most = _rates(runs, segments, drift)
-    low, high = np.maximum(here.low, here.r - half_ns), np.minimum(here.high, here.r + half_ns)
+    low, high = (
+        np.maximum(here.low, here.r - hold.half_ns),
+        np.minimum(here.high, here.r + hold.half_ns),
+    )
     return _Snapshots(here.a[kept], low[kept], high[kept], least[kept], most[kept], begin, end)
 
 

@@ -19,6 +19,7 @@ from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, WIDEST, Evidenc
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.order_evidence import Intervals, OrderBounds, UsedOrders
 from tracetime.graph.tube.orders import PairOrders
+from tracetime.graph.tube.own_intervals import Hold
 from tracetime.graph.tube.set_backs import Spans, known_sides
 from tracetime.graph.tube.slept import NEVER_SLEPT, Slept
 from tracetime.graph.tube.suspends import Split
@@ -109,7 +110,7 @@ class Gathered(NamedTuple):
         bounds: what the orders say.
         bounds_from: tells what orders of the two clocks say.
         messages: whether messages are among the snapshots.
-        assumed_ns: the half-width that was declared by assumption; None without any.
+        hold: what bars hold of single snapshots; None where they need not.
         twice: readings of a that are two instants; neither has any of them.
         slept: where a machine slept.
     """
@@ -121,7 +122,7 @@ class Gathered(NamedTuple):
     bounds: OrderBounds | None
     bounds_from: Callable[[PairOrders], OrderBounds] | None
     messages: bool
-    assumed_ns: int | None
+    hold: Hold | None
     limits: Limits
     a_rate: Fraction
     b_rate: Fraction
@@ -199,7 +200,7 @@ class Gathered(NamedTuple):
             messages=self.messages,
             twice=self.twice,
             may_fall=self.may_fall,
-            assumed_ns=self.assumed_ns,
+            hold=self.hold,
             slept=self.slept,
         )
         used = None

@@ -23,16 +23,10 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.columns.quantiles import median
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, OVERFLOW, REASONS, ConversionError
 from tracetime.graph.rate import learn_rate, saturated_ns
-from tracetime.graph.tube.assumed_widths import widened
+from tracetime.graph.tube.assumed_widths import LEAST_ASSUMED_NS, learnt, widened
 from tracetime.graph.tube.counters import Counters
 from tracetime.graph.tube.distances import too_many_tubes
-from tracetime.graph.tube.evidence import (
-    LEAST_ASSUMED_NS,
-    NOT_RECORDED,
-    WIDEST,
-    Evidence,
-    assumed_half_width,
-)
+from tracetime.graph.tube.evidence import NOT_RECORDED, WIDEST, Evidence
 from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.joint_readings import JointReadings, with_tick
 from tracetime.graph.tube.lattice import Lattice
@@ -41,6 +35,7 @@ from tracetime.graph.tube.machines import untied
 from tracetime.graph.tube.messages import Boxes, equated
 from tracetime.graph.tube.order_evidence import Intervals, OrderBounds, Scale, bounds_of
 from tracetime.graph.tube.orders import PairOrders
+from tracetime.graph.tube.own_intervals import Hold
 from tracetime.graph.tube.pair import Gathered, Pair
 from tracetime.graph.tube.pieces import correction_of
 from tracetime.graph.tube.set_backs import is_better, read_twice, sweep
@@ -421,17 +416,18 @@ class Pairs:
                     f"the orders of {a} and {b} put them more than 36 years apart: check units",
                     REASONS[OVERFLOW],
                 )
+        intervals, hold = self._intervals(a, b, given, limits, ticks)
         return self._apart(
             given,
             Gathered(
                 a=a,
                 b=b,
-                intervals=self._intervals(a, b, given, limits, ticks),
+                intervals=intervals,
                 snapshots=given.snapshots,
                 bounds=bounds,
                 bounds_from=bounds_from,
                 messages=bool(given.boxed.any()),
-                assumed_ns=self._assumed_ns(a, b, ticks),
+                hold=hold,
                 limits=limits,
                 a_rate=a_rate,
                 b_rate=b_rate,
@@ -536,8 +532,8 @@ class Pairs:
         given: JointReadings,
         limits: Limits,
         observed: Mapping[ClockId, Tick],
-    ) -> Intervals:
-        """What snapshots say of the offset."""
+    ) -> tuple[Intervals, Hold | None]:
+        """What snapshots say of the offset, and what bars hold of each of them."""
         snapshots, a_ns, b_ns, *reads, boxed = given
         one, other = (
             with_tick(read, observed.get(clock), ~boxed)
@@ -546,7 +542,7 @@ class Pairs:
         known = (one.half >= 0) & (other.half >= 0)
         if _is_ruled(given._replace(a_read=one, b_read=other)):
             # Equated by rule (a trace without snapshots): one clock by two names.
-            return Intervals(a_ns, b_ns, np.zeros_like(a_ns), False, None)
+            return Intervals(a_ns, b_ns, np.zeros_like(a_ns), False, None), None
         ticks = self._tick_ns(a, observed) + self._tick_ns(b, observed)
         read_drift = self._read_drift(b) if given.are_apart else limits.drift
         r_k, h_k = given._replace(a_read=one, b_read=other).offsets(read_drift)
@@ -559,13 +555,18 @@ class Pairs:
         frequencies = [self._frequency(clock, snapshots) for clock in (a, b)]
         correction = correction_of(*frequencies)
         if known.all():
-            return Intervals(a_ns, r_k, h_k, False, correction)
+            return Intervals(a_ns, r_k, h_k, False, correction), None
         declared_ns = self._assumed_ns(a, b, observed)
+        hold: Hold | None
         if declared_ns is not None:
             width = widened(a_ns, r_k, declared_ns, limits.drift)
+            hold = Hold.declared(declared_ns)
         else:
-            width = np.full_like(h_k, assumed_half_width(a_ns, r_k, limits, ticks))
-        return Intervals(a_ns, r_k, np.where(known, h_k, width), True, correction)
+            # Along the same clock whichever was asked for: one of them may have been set back.
+            is_first = self.steadier_first(a, b)[0] == a
+            along, offset = (a_ns, r_k) if is_first else (a_ns + r_k, -r_k)
+            width, hold = learnt(along, offset, limits, ticks)
+        return Intervals(a_ns, r_k, np.where(known, h_k, width), True, correction), hold
 
     def _read_drift(self, clock: ClockId) -> float:
         """How far a clock may drift against the reference of any snapshot that has it."""

@@ -39,6 +39,8 @@ _LEAST_SCATTER: Final = 0.1
 _MOST_SCATTER: Final = 1.5
 # Where a clock was set or repeats readings so often, its residuals are no sign of a tick.
 _LEAST_RISING: Final = 0.75
+# So many steps of one period are from reading at even times, but for some that are left out.
+_EVEN: Final = 0.95
 # No two clocks differ so much in rate: they count in different units.
 _MOST_OFF_RATE: Final = 0.1
 
@@ -115,7 +117,10 @@ class Ticks:
                 lattice
                 for lattice in self._possible(clock)
                 if self._events_show(clock, lattice)
-                or self._scatters(clock, lattice.period, period_of)
+                or (
+                    not self._was_read_evenly(clock, lattice)
+                    and self._scatters(clock, lattice.period, period_of)
+                )
             ),
             None,
         )
@@ -150,6 +155,14 @@ class Ticks:
         times = lattice.steps(np.setdiff1d(own, readings, assume_unique=True))
         on_it = times[times > 0].astype(np.int64)
         return len(on_it) >= LEAST_READINGS - 1 and int(np.gcd.reduce(on_it)) == 1
+
+    def _was_read_evenly(self, clock: ClockId, lattice: Lattice) -> bool:
+        """Whether nearly all its snapshots are one period from the next: a table's rows, as a rule.
+
+        Whatever scatters then may be the other clock's jitter.
+        """
+        one = lattice.steps(_some(self._graph.readings(clock))) == 1
+        return len(one) > 0 and bool(one.mean() >= _EVEN)
 
     def _scatters(
         self, clock: ClockId, period: float, period_of: Callable[[ClockId], float]

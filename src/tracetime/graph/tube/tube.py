@@ -41,7 +41,7 @@ from tracetime.graph.tube.order_rows import (
     offset_curves,
     with_curves,
 )
-from tracetime.graph.tube.own_intervals import holding_intervals, holding_rows
+from tracetime.graph.tube.own_intervals import Hold, holding_intervals, holding_rows
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
 from tracetime.graph.tube.set_backs import Spans, possible_set_backs, united, untold
@@ -83,12 +83,12 @@ class Tube:
         messages: bool = False,
         twice: Spans | None = None,
         may_fall: bool = False,
-        assumed_ns: int | None = None,
+        hold: Hold | None = None,
         slept: Slept = NEVER_SLEPT,
     ) -> None:
         self._slept = slept
         self._evidence = evidence
-        self._assumed_ns = assumed_ns if evidence.assumed and evidence.known is None else None
+        self._hold = hold if evidence.assumed and evidence.known is None else None
         self._twice = twice
         self._limits = limits
         self._drift = slope_up(limits.drift)
@@ -121,7 +121,7 @@ class Tube:
         messages: bool = False,
         twice: Spans | None = None,
         may_fall: bool = False,
-        assumed_ns: int | None = None,
+        hold: Hold | None = None,
         slept: Slept = NEVER_SLEPT,
     ) -> Tube:
         """Build the tube of a pair; the order of its snapshots does not matter.
@@ -132,9 +132,8 @@ class Tube:
             messages: whether the snapshots are what messages bound, of which the fastest say most.
             twice: readings of clock a that are two instants, of which the evidence has none.
             may_fall: clock a may have been set back where nothing shows that.
-            assumed_ns: the half-width that was declared by assumption. Steps may hide in it:
-                bars hold what single snapshots say (own_intervals.py), but for those of bounds
-                of one side.
+            hold: what bars hold of single snapshots, whose half-widths are assumed: steps may
+                hide in these (own_intervals.py). Not of bounds of one side.
             slept: where a machine slept; the evidence is on both sides of that.
         """
         return cls(
@@ -143,7 +142,7 @@ class Tube:
             messages=messages,
             twice=twice,
             may_fall=may_fall,
-            assumed_ns=assumed_ns,
+            hold=hold,
             slept=slept,
         )
 
@@ -398,8 +397,8 @@ class Tube:
         knots = (self._segments.knots, runs.limits, runs.knots)
         smooth = runs.smoothed(self._drift)
         rows = Rows(*assemble(*columns, self._drift, *knots, smooth, runs.table()))
-        if self._assumed_ns is not None:
-            rows = holding_intervals(rows, runs, self._segments, self._drift, self._assumed_ns)
+        if self._hold is not None and self._hold.is_needed(runs):
+            rows = holding_intervals(rows, runs, self._segments, self._drift, self._hold)
         if not messages:
             return rows
         strays = self._segments.given[runs.strays != 0]
@@ -444,7 +443,7 @@ class Tube:
             return guaranteed_rows(self._segments, self._drift, self._bent)
         knots = self._segments.knots
         made = guaranteed(self._runs.evidence.a, self._drift, knots, rows.bars, rows.cells)
-        if self._assumed_ns is not None:
+        if self._hold is not None and self._hold.is_needed(self._runs):
             made = holding_rows(made, rows)
         return rows._replace(bars=made, limits=made[:0])
 
