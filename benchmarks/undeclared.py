@@ -27,7 +27,7 @@ Rng = np.random.Generator
 S: Final = 1_000_000_000
 FAR_NS: Final = 1_700_000_000 * S
 _QUERIES: Final = 300
-_STEPS: Final = ("step", "possible_step", "outlier", "suspend", "reset")
+_STEPS: Final = ("step", "possible_step", "suspend", "reset")
 
 
 class Got(NamedTuple):

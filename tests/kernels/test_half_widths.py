@@ -53,6 +53,14 @@ def test_of_many_the_late_one_alone_is_wide(n, level, data, late_ns):
     assert set(np.delete(half, k).tolist()) == {FLOOR}
 
 
+def test_what_no_drift_explains_stays_narrow_and_is_an_outlier():
+    r = np.where(np.arange(40) == 20, 30_000_000, 0)
+    assert set(widths(r)[0].tolist()) == {FLOOR}
+    # A neighbour that is off as well may be what is right.
+    r[22] = 70_000
+    assert widths(r)[0][20] > 30_000_000
+
+
 @pytest.mark.parametrize("size_ns", [50_000, 3_000_000, 200_000_000, -80_000_000_000])
 @pytest.mark.parametrize("level", [False, True])
 def test_a_step_widens_nothing(size_ns, level):

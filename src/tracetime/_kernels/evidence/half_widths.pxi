@@ -32,6 +32,8 @@ cdef double COARSE_NS = 2000, COARSE_SHARE = 0.8, COARSE_PART = 0.5
 cdef double SLIVER = 1.5, COARSE_SLIVER = 0.95
 # So many times the noise a reading is far off; a tenth of all readings are not.
 cdef double FAR = 3, FEW_FAR = 0.1
+# Two half-widths, and two more for the line and the noise: a reading farther off contradicts others.
+cdef double OUT = 4
 # Sums of offsets and half-widths fit in int64.
 cdef double WIDEST_NS = <double>(<int64_t>1 << 58)
 
@@ -355,6 +357,19 @@ cdef void agree_in_pairs(const Readings *given, double usual) noexcept nogil:
         own = after
 
 
+cdef void keep_outliers(const Readings *given, double usual) noexcept nogil:
+    """One that no drift explains, between readings that agree, stays narrow: it is an outlier."""
+    cdef Py_ssize_t k
+    cdef double gap, near
+    for k in range(2, given.n - 2):
+        gap = <double>max(apart(given.a[k - 1], given.a[k]), apart(given.a[k], given.a[k + 1]))
+        near = max(
+            max(given.off[k - 2], given.off[k - 1]), max(given.off[k + 1], given.off[k + 2])
+        )
+        if near <= usual and given.off[k] > OUT * usual + 2 * given.drift * gap:
+            given.off[k] = 0
+
+
 cdef bint is_coarse(const Readings *given) noexcept nogil:
     cdef Py_ssize_t k, within = 0
     for k in range(given.n):
@@ -375,6 +390,7 @@ cdef Held learn_level(const Readings *given, int64_t *half) noexcept nogil:
         return held
     noise = SCATTER * find_noise(given, &steady)
     agree_in_pairs(given, max(given.floor_ns, noise))
+    keep_outliers(given, max(given.floor_ns, noise))
     coarse = is_coarse(given)
     for k in range(given.n):
         if coarse:
