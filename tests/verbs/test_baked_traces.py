@@ -356,6 +356,15 @@ def test_items_that_floor_drops_with_a_packet_that_the_tube_places(items, kinds)
         assert summary.set_aside == len(opened_trace.read_all()) - len(wanted)
 
 
+@pytest.mark.parametrize(("policy", "n"), [("floor", 0), ("tube", 1)])
+def test_descriptors_of_threads_that_only_the_tube_places_are_counted(policy, n):
+    late, known = (
+        packet(at * S, clock, 1, thread_descriptor=thread_descriptor(7))
+        for at, clock in ((1900, REALTIME), (125, BOOTTIME))
+    )
+    assert baked(trace(*SET_BACK, late, known), policy).summary.late_descriptors == n
+
+
 @pytest.mark.parametrize("clock", [REALTIME, 200])
 def test_a_bundle_of_an_impossible_cpu_stays_one_that_perfetto_drops(clock):
     """Perfetto ends where such a bundle has a time; by the tube the packet, or its event, has one."""

@@ -110,6 +110,7 @@ def _counts(summary: BakeSummary) -> list[str]:
         (summary.kept_in_order, "event", "kept in the order of the file, within their bars"),
         (summary.reversed, "event", "before one that is earlier in the file: the bars exclude it"),
         (summary.as_floor, "event", "where Perfetto puts them: the tube cannot place them"),
+        (summary.late_descriptors, "descriptor", "of threads that floor drops"),
         (summary.rounded, "timestamp", f"rounded, by {worst} at most: the field holds no more"),
     )
     return [f"{count(n, what)} {said}" for n, what, said in lines if n]

@@ -48,6 +48,7 @@ class BakeSummary(Document):
         kept_in_order: track events moved, within their bars, to the one before them.
         reversed: track events whose bars exclude the order of the file.
         as_floor: events that only floor places, of a trace baked by the tube.
+        late_descriptors: descriptors of threads that floor drops, of a trace baked by the tube.
         rounded: timestamps whose field cannot hold the time.
         worst_rounding_ns: how far off the worst of them is, ns.
         unresolved: events without a trace time: Perfetto leaves them out.
@@ -70,6 +71,7 @@ class BakeSummary(Document):
     kept_in_order: Count
     reversed: Count
     as_floor: Count
+    late_descriptors: Count
     rounded: Count
     worst_rounding_ns: Count
     unresolved: Count
@@ -128,6 +130,7 @@ def bake(
         kept_in_order=tube.order.kept if tube else 0,
         reversed=tube.order.reversed if tube else 0,
         as_floor=tube.as_floor if tube else 0,
+        late_descriptors=tube.late_descriptors if tube else 0,
         rounded=rows.rounded,
         worst_rounding_ns=rows.worst_ns,
         unresolved=rows.unresolved,
@@ -161,6 +164,7 @@ def _bake_events(
         kept_in_order=written.kept,
         reversed=0,
         as_floor=0,
+        late_descriptors=0,
         rounded=0,
         worst_rounding_ns=0,
         unresolved=written.unresolved,

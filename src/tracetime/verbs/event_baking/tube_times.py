@@ -21,6 +21,7 @@ from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.events_table import Columns
 from tracetime.trace.trace import Trace
 
+_THREAD: Final = next(n for n, name in PAYLOAD_NAMES.items() if name == "thread_descriptor")
 _TRACK_EVENT: Final = next(n for n, name in PAYLOAD_NAMES.items() if name == "track_event")
 
 
@@ -34,6 +35,7 @@ class TubeTimes:
     Attributes:
         order: the counts of events kept in the order of the file.
         as_floor: events that only floor places, where their bar does not exclude that.
+        late_descriptors: descriptors of threads that floor does not place.
     """
 
     def __init__(self, trace: Trace, clock: ClockId) -> None:
@@ -43,6 +45,7 @@ class TubeTimes:
         self._bars = ErrorBars(inner(trace.clocks), clock, trace.machines, "estimated", {})
         self.order = KeptOrder(_TRACK_EVENT)
         self.as_floor = 0
+        self.late_descriptors = 0
 
     def place(self, columns: Columns) -> Columns:
         """Return the rows with their times; columns: a batch by Perfetto's rule."""
@@ -59,6 +62,8 @@ class TubeTimes:
         # What is no event has no kind.
         counted = by_floor & ~is_raw & (columns["kind"] < len(KINDS))
         self.as_floor += int(np.count_nonzero(counted & is_any_of(floor["status"], PLACED)))
+        late = placed & ~is_any_of(columns["status"], PLACED) & (columns["payload"] == _THREAD)
+        self.late_descriptors += int(np.count_nonzero(late))
         return {
             **tube,
             "trace_time": np.where(by_floor, times, tube["trace_time"]),
