@@ -41,7 +41,6 @@ from tracetime._kernels.perfetto.packet cimport (
 from tracetime._kernels.perfetto.rewriting cimport (
     SET_ASIDE, put_between, put_content, put_span, put_unchanged, put_value, put_with_number,
 )
-from tracetime._kernels.perfetto.snapshot_clock cimport SnapshotClock, read_clock
 from tracetime._kernels.perfetto.source_record cimport Unsummed, checksum, put_checksums, put_source
 
 include "bake/clocks.pxi"

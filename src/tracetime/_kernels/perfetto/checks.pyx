@@ -17,12 +17,12 @@ from tracetime._kernels.common.wire cimport (
 )
 from tracetime._kernels.graph cimport is_sequence_scoped
 from tracetime._kernels.perfetto.clocks cimport MAX_CPUS
+from tracetime._kernels.perfetto.ftrace_event cimport FtraceEvent, read_ftrace_event
 from tracetime._kernels.perfetto.messages cimport *
 from tracetime._kernels.perfetto.importer cimport (
     KIND_FTRACE_EVENT, KIND_PACKET, KIND_SCHED_SWITCH, KIND_SCHED_WAKING, KIND_TRACK_EVENT_LEGACY,
     ImportedPacket, PacketObserver, Rows,
 )
-from tracetime._kernels.perfetto.snapshot_clock cimport SnapshotClock, read_clock
 
 include "checks/sched_events.pxi"
 include "checks/late_wakings.pxi"

@@ -32,7 +32,6 @@ from tracetime._kernels.perfetto.extension cimport (
 )
 from tracetime._kernels.perfetto.messages cimport *
 from tracetime._kernels.perfetto.packet cimport Packet, baked_policy
-from tracetime._kernels.perfetto.snapshot_clock cimport SnapshotClock, read_clock
 
 include "clocks/streams.pxi"
 include "clocks/clock_tracker.pxi"

@@ -23,11 +23,11 @@ from tracetime._kernels.perfetto.clocks cimport (
     CLIENT, HOST, MAX_CPUS, ClockTracker, ExchangeRounds, Instant, Machine, Reading, RemoteSyncs,
     Round, Sequence, SnapshotExtensions,
 )
+from tracetime._kernels.perfetto.ftrace_event cimport FtraceEvent, read_ftrace_event
 from tracetime._kernels.perfetto.messages cimport *
 from tracetime._kernels.perfetto.packet cimport (
     FLAG_NEEDS_INCREMENTAL_STATE, Packet, is_inner, is_mark, read_packet,
 )
-from tracetime._kernels.perfetto.snapshot_clock cimport SnapshotClock, read_clock
 from tracetime._kernels.perfetto.sorter cimport note_buffers_read, push
 
 include "importer/rows.pxi"

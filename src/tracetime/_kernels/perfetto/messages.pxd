@@ -13,6 +13,13 @@ from tracetime._kernels.common.wire cimport (
     BYTES, FIXED64, Field, Span, is_number, read_field, span_of,
 )
 
+cdef extern from *:
+    """
+    /* An assignment: what a function that reads a message does not use of it is never stored. */
+    #define tt_empty(m) (*(m) = (__typeof__(*(m))) {0})
+    """
+    void empty "tt_empty"(void *m) noexcept nogil
+
 cdef enum:
     # Trace
     TRACE_PACKET = 1
@@ -472,8 +479,6 @@ cdef enum:
     DISPLAY_FRAME_PID = 3
 
     # FrameTimelineEvent.SurfaceFrame
-    SURFACE_FRAME_COOKIE = 1
-    SURFACE_FRAME_TOKEN = 2
     SURFACE_FRAME_DISPLAY_FRAME_TOKEN = 3
     SURFACE_FRAME_PID = 4
 
@@ -587,102 +592,1158 @@ cdef struct TracePacket:
 cdef inline bint read_trace_packet(Span s, TracePacket *m) noexcept nogil:
     cdef const uint8_t *at = s.data
     cdef Field f
+    cdef uint32_t number
     clear(m, sizeof(TracePacket))
     while at < s.end:
         at = read_field(at, s.end, &f)
         if at == NULL:
             return False
-        if f.number == PACKET_TIMESTAMP:
+        number = f.number
+        if number == PACKET_TIMESTAMP:
             if is_number(&f):
                 m.timestamp = <uint64_t>f.value
                 m.has_timestamp = True
-        elif f.number == PACKET_TRUSTED_PACKET_SEQUENCE_ID:
+        elif number == PACKET_TRUSTED_PACKET_SEQUENCE_ID:
             if is_number(&f):
                 m.trusted_packet_sequence_id = <uint32_t>f.value
                 m.has_trusted_packet_sequence_id = True
-        elif f.number == PACKET_TIMESTAMP_CLOCK_ID:
+        elif number == PACKET_TIMESTAMP_CLOCK_ID:
             if is_number(&f):
                 m.timestamp_clock_id = <uint32_t>f.value
                 m.has_timestamp_clock_id = True
-        elif f.number == PACKET_SEQUENCE_FLAGS:
+        elif number == PACKET_SEQUENCE_FLAGS:
             if is_number(&f):
                 m.sequence_flags = <uint32_t>f.value
                 m.has_sequence_flags = True
-        elif f.number == PACKET_INCREMENTAL_STATE_CLEARED:
+        elif number == PACKET_INCREMENTAL_STATE_CLEARED:
             if is_number(&f):
                 m.incremental_state_cleared = f.value != 0
                 m.has_incremental_state_cleared = True
-        elif f.number == PACKET_PREVIOUS_PACKET_DROPPED:
+        elif number == PACKET_PREVIOUS_PACKET_DROPPED:
             if is_number(&f):
                 m.previous_packet_dropped = <uint32_t>f.value
                 m.has_previous_packet_dropped = True
-        elif f.number == PACKET_MACHINE_ID:
+        elif number == PACKET_MACHINE_ID:
             if is_number(&f):
                 m.machine_id = <uint32_t>f.value
                 m.has_machine_id = True
-        elif f.number == PACKET_FIRST_PACKET_ON_SEQUENCE:
+        elif number == PACKET_FIRST_PACKET_ON_SEQUENCE:
             if is_number(&f):
                 m.first_packet_on_sequence = f.value != 0
                 m.has_first_packet_on_sequence = True
-        elif f.number == PACKET_TRACE_PACKET_DEFAULTS:
+        elif number == PACKET_TRACE_PACKET_DEFAULTS:
             if f.wire == BYTES:
                 m.trace_packet_defaults = span_of(&f)
-        elif f.number == PACKET_INTERNED_DATA:
+        elif number == PACKET_INTERNED_DATA:
             if f.wire == BYTES:
                 m.interned_data = span_of(&f)
-        elif f.number == PACKET_TRACETIME_SNAPSHOT:
+        elif number == PACKET_TRACETIME_SNAPSHOT:
             if f.wire == BYTES:
                 m.tracetime_snapshot = span_of(&f)
-        elif f.number == PACKET_TRACETIME_SOURCE:
+        elif number == PACKET_TRACETIME_SOURCE:
             if f.wire == BYTES:
                 m.tracetime_source = span_of(&f)
-        elif f.number == PACKET_TRUSTED_PID:
+        elif number == PACKET_TRUSTED_PID:
             pass
-        elif f.number == PACKET_TRUSTED_UID:
+        elif number == PACKET_TRUSTED_UID:
             pass
-        elif f.number:
+        elif number:
             m.n_data += 1
             if m.data == 0:
-                m.data = f.number
+                m.data = number
             if f.wire != BYTES:
                 continue
             m.payload = span_of(&f)
-            if f.number == PACKET_TRACK_EVENT:
+            if number == PACKET_TRACK_EVENT:
                 m.track_event = m.payload
-            elif f.number == PACKET_FTRACE_EVENTS:
+            elif number == PACKET_FTRACE_EVENTS:
                 m.ftrace_events = m.payload
-            elif f.number == PACKET_CLOCK_SNAPSHOT:
+            elif number == PACKET_CLOCK_SNAPSHOT:
                 m.clock_snapshot = m.payload
-            elif f.number == PACKET_TRACK_DESCRIPTOR:
+            elif number == PACKET_TRACK_DESCRIPTOR:
                 m.track_descriptor = m.payload
-            elif f.number == PACKET_PROCESS_TREE:
+            elif number == PACKET_PROCESS_TREE:
                 m.process_tree = m.payload
-            elif f.number == PACKET_THREAD_DESCRIPTOR:
+            elif number == PACKET_THREAD_DESCRIPTOR:
                 m.thread_descriptor = m.payload
-            elif f.number == PACKET_PROCESS_DESCRIPTOR:
+            elif number == PACKET_PROCESS_DESCRIPTOR:
                 m.process_descriptor = m.payload
-            elif f.number == PACKET_REMOTE_CLOCK_SYNC:
+            elif number == PACKET_REMOTE_CLOCK_SYNC:
                 m.remote_clock_sync = m.payload
-            elif f.number == PACKET_SERVICE_EVENT:
+            elif number == PACKET_SERVICE_EVENT:
                 m.service_event = m.payload
-            elif f.number == PACKET_EXTENSION_DESCRIPTOR:
+            elif number == PACKET_EXTENSION_DESCRIPTOR:
                 m.extension_descriptor = m.payload
-            elif f.number == PACKET_CHROME_EVENTS:
+            elif number == PACKET_CHROME_EVENTS:
                 m.chrome_events = m.payload
-            elif f.number == PACKET_CHROME_METADATA:
+            elif number == PACKET_CHROME_METADATA:
                 m.chrome_metadata = m.payload
-            elif f.number == PACKET_SYSTEM_INFO:
+            elif number == PACKET_SYSTEM_INFO:
                 m.system_info = m.payload
-            elif f.number == PACKET_PROFILE_PACKET:
+            elif number == PACKET_PROFILE_PACKET:
                 m.profile_packet = m.payload
-            elif f.number == PACKET_PERF_SAMPLE:
+            elif number == PACKET_PERF_SAMPLE:
                 m.perf_sample = m.payload
-            elif f.number == PACKET_COMPRESSED_PACKETS:
+            elif number == PACKET_COMPRESSED_PACKETS:
                 m.compressed_packets = m.payload
-            elif f.number == PACKET_ZSTD_COMPRESSED_PACKETS:
+            elif number == PACKET_ZSTD_COMPRESSED_PACKETS:
                 m.zstd_compressed_packets = m.payload
-            elif f.number == PACKET_SYNCHRONIZATION_MARKER:
+            elif number == PACKET_SYNCHRONIZATION_MARKER:
                 m.synchronization_marker = m.payload
-            elif f.number == PACKET_TRACE_CONFIG:
+            elif number == PACKET_TRACE_CONFIG:
                 m.trace_config = m.payload
+    return True
+
+
+cdef struct ClockSnapshotClock:
+    uint32_t clock_id
+    bint has_clock_id
+    uint64_t timestamp
+    bint has_timestamp
+    bint is_incremental
+    bint has_is_incremental
+    uint64_t unit_multiplier_ns
+    bint has_unit_multiplier_ns
+
+
+cdef inline bint read_clock_snapshot_clock(Span s, ClockSnapshotClock *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == SNAPSHOT_CLOCK_CLOCK_ID:
+            if is_number(&f):
+                m.clock_id = <uint32_t>f.value
+                m.has_clock_id = True
+        elif number == SNAPSHOT_CLOCK_TIMESTAMP:
+            if is_number(&f):
+                m.timestamp = <uint64_t>f.value
+                m.has_timestamp = True
+        elif number == SNAPSHOT_CLOCK_IS_INCREMENTAL:
+            if is_number(&f):
+                m.is_incremental = f.value != 0
+                m.has_is_incremental = True
+        elif number == SNAPSHOT_CLOCK_UNIT_MULTIPLIER_NS:
+            if is_number(&f):
+                m.unit_multiplier_ns = <uint64_t>f.value
+                m.has_unit_multiplier_ns = True
+    return True
+
+
+cdef struct FtraceEventBundle:
+    uint32_t cpu
+    bint has_cpu
+    Span compact_sched
+    int32_t ftrace_clock
+    bint has_ftrace_clock
+    int64_t ftrace_timestamp
+    bint has_ftrace_timestamp
+    int64_t boot_timestamp
+    bint has_boot_timestamp
+    uint64_t last_read_event_timestamp
+    bint has_last_read_event_timestamp
+    uint64_t previous_bundle_end_timestamp
+    bint has_previous_bundle_end_timestamp
+    bint lost_events
+    bint has_lost_events
+
+
+cdef inline bint read_ftrace_event_bundle(Span s, FtraceEventBundle *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == BUNDLE_CPU:
+            if is_number(&f):
+                m.cpu = <uint32_t>f.value
+                m.has_cpu = True
+        elif number == BUNDLE_COMPACT_SCHED:
+            if f.wire == BYTES:
+                m.compact_sched = span_of(&f)
+        elif number == BUNDLE_FTRACE_CLOCK:
+            if is_number(&f):
+                m.ftrace_clock = <int32_t>f.value
+                m.has_ftrace_clock = True
+        elif number == BUNDLE_FTRACE_TIMESTAMP:
+            if is_number(&f):
+                m.ftrace_timestamp = <int64_t>f.value
+                m.has_ftrace_timestamp = True
+        elif number == BUNDLE_BOOT_TIMESTAMP:
+            if is_number(&f):
+                m.boot_timestamp = <int64_t>f.value
+                m.has_boot_timestamp = True
+        elif number == BUNDLE_LAST_READ_EVENT_TIMESTAMP:
+            if is_number(&f):
+                m.last_read_event_timestamp = <uint64_t>f.value
+                m.has_last_read_event_timestamp = True
+        elif number == BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP:
+            if is_number(&f):
+                m.previous_bundle_end_timestamp = <uint64_t>f.value
+                m.has_previous_bundle_end_timestamp = True
+        elif number == BUNDLE_LOST_EVENTS:
+            if is_number(&f):
+                m.lost_events = f.value != 0
+                m.has_lost_events = True
+    return True
+
+
+cdef struct FtraceEventBundleCompactSched:
+    Span switch_timestamp
+    Span switch_prev_state
+    Span switch_next_pid
+    Span switch_next_prio
+    Span switch_next_comm_index
+    Span waking_timestamp
+    Span waking_pid
+    Span waking_target_cpu
+    Span waking_prio
+    Span waking_comm_index
+    Span intern_table
+    int64_t n_intern_table
+
+
+cdef inline bint read_ftrace_event_bundle_compact_sched(Span s, FtraceEventBundleCompactSched *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == SCHED_SWITCH_TIMESTAMP:
+            if f.wire == BYTES:
+                m.switch_timestamp = span_of(&f)
+        elif number == SCHED_SWITCH_PREV_STATE:
+            if f.wire == BYTES:
+                m.switch_prev_state = span_of(&f)
+        elif number == SCHED_SWITCH_NEXT_PID:
+            if f.wire == BYTES:
+                m.switch_next_pid = span_of(&f)
+        elif number == SCHED_SWITCH_NEXT_PRIO:
+            if f.wire == BYTES:
+                m.switch_next_prio = span_of(&f)
+        elif number == SCHED_SWITCH_NEXT_COMM_INDEX:
+            if f.wire == BYTES:
+                m.switch_next_comm_index = span_of(&f)
+        elif number == SCHED_WAKING_TIMESTAMP:
+            if f.wire == BYTES:
+                m.waking_timestamp = span_of(&f)
+        elif number == SCHED_WAKING_PID:
+            if f.wire == BYTES:
+                m.waking_pid = span_of(&f)
+        elif number == SCHED_WAKING_TARGET_CPU:
+            if f.wire == BYTES:
+                m.waking_target_cpu = span_of(&f)
+        elif number == SCHED_WAKING_PRIO:
+            if f.wire == BYTES:
+                m.waking_prio = span_of(&f)
+        elif number == SCHED_WAKING_COMM_INDEX:
+            if f.wire == BYTES:
+                m.waking_comm_index = span_of(&f)
+        elif number == SCHED_INTERN_TABLE:
+            if m.intern_table.data == NULL and f.wire == BYTES:
+                m.intern_table = span_of(&f)
+            m.n_intern_table += 1
+    return True
+
+
+cdef struct SchedWakingFtraceEvent:
+    Span comm
+    int32_t pid
+    bint has_pid
+    int32_t target_cpu
+    bint has_target_cpu
+
+
+cdef inline bint read_sched_waking_ftrace_event(Span s, SchedWakingFtraceEvent *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == SCHED_WAKING_EVENT_COMM:
+            if f.wire == BYTES:
+                m.comm = span_of(&f)
+        elif number == SCHED_WAKING_EVENT_PID:
+            if is_number(&f):
+                m.pid = <int32_t>f.value
+                m.has_pid = True
+        elif number == SCHED_WAKING_EVENT_TARGET_CPU:
+            if is_number(&f):
+                m.target_cpu = <int32_t>f.value
+                m.has_target_cpu = True
+    return True
+
+
+cdef struct SchedSwitchFtraceEvent:
+    Span prev_comm
+    int32_t prev_pid
+    bint has_prev_pid
+    int64_t prev_state
+    bint has_prev_state
+    Span next_comm
+    int32_t next_pid
+    bint has_next_pid
+
+
+cdef inline bint read_sched_switch_ftrace_event(Span s, SchedSwitchFtraceEvent *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == SCHED_SWITCH_EVENT_PREV_COMM:
+            if f.wire == BYTES:
+                m.prev_comm = span_of(&f)
+        elif number == SCHED_SWITCH_EVENT_PREV_PID:
+            if is_number(&f):
+                m.prev_pid = <int32_t>f.value
+                m.has_prev_pid = True
+        elif number == SCHED_SWITCH_EVENT_PREV_STATE:
+            if is_number(&f):
+                m.prev_state = <int64_t>f.value
+                m.has_prev_state = True
+        elif number == SCHED_SWITCH_EVENT_NEXT_COMM:
+            if f.wire == BYTES:
+                m.next_comm = span_of(&f)
+        elif number == SCHED_SWITCH_EVENT_NEXT_PID:
+            if is_number(&f):
+                m.next_pid = <int32_t>f.value
+                m.has_next_pid = True
+    return True
+
+
+cdef struct TaskNewtaskFtraceEvent:
+    int32_t pid
+    bint has_pid
+    Span comm
+    uint64_t clone_flags
+    bint has_clone_flags
+
+
+cdef inline bint read_task_newtask_ftrace_event(Span s, TaskNewtaskFtraceEvent *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == TASK_NEWTASK_PID:
+            if is_number(&f):
+                m.pid = <int32_t>f.value
+                m.has_pid = True
+        elif number == TASK_NEWTASK_COMM:
+            if f.wire == BYTES:
+                m.comm = span_of(&f)
+        elif number == TASK_NEWTASK_CLONE_FLAGS:
+            if is_number(&f):
+                m.clone_flags = <uint64_t>f.value
+                m.has_clone_flags = True
+    return True
+
+
+cdef struct TaskRenameFtraceEvent:
+    int32_t pid
+    bint has_pid
+    Span newcomm
+
+
+cdef inline bint read_task_rename_ftrace_event(Span s, TaskRenameFtraceEvent *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == TASK_RENAME_PID:
+            if is_number(&f):
+                m.pid = <int32_t>f.value
+                m.has_pid = True
+        elif number == TASK_RENAME_NEWCOMM:
+            if f.wire == BYTES:
+                m.newcomm = span_of(&f)
+    return True
+
+
+cdef struct BinderTransactionFtraceEvent:
+    int32_t debug_id
+    bint has_debug_id
+    int32_t reply
+    bint has_reply
+    uint32_t flags
+    bint has_flags
+
+
+cdef inline bint read_binder_transaction_ftrace_event(Span s, BinderTransactionFtraceEvent *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == BINDER_DEBUG_ID:
+            if is_number(&f):
+                m.debug_id = <int32_t>f.value
+                m.has_debug_id = True
+        elif number == BINDER_REPLY:
+            if is_number(&f):
+                m.reply = <int32_t>f.value
+                m.has_reply = True
+        elif number == BINDER_FLAGS:
+            if is_number(&f):
+                m.flags = <uint32_t>f.value
+                m.has_flags = True
+    return True
+
+
+cdef struct DmaFenceInitFtraceEvent:
+    uint32_t context
+    bint has_context
+    uint32_t seqno
+    bint has_seqno
+    Span timeline
+
+
+cdef inline bint read_dma_fence_init_ftrace_event(Span s, DmaFenceInitFtraceEvent *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == DMA_FENCE_CONTEXT:
+            if is_number(&f):
+                m.context = <uint32_t>f.value
+                m.has_context = True
+        elif number == DMA_FENCE_SEQNO:
+            if is_number(&f):
+                m.seqno = <uint32_t>f.value
+                m.has_seqno = True
+        elif number == DMA_FENCE_TIMELINE:
+            if f.wire == BYTES:
+                m.timeline = span_of(&f)
+    return True
+
+
+cdef struct AndroidLogPacketLogEvent:
+    int32_t pid
+    bint has_pid
+    int32_t tid
+    bint has_tid
+    uint64_t timestamp
+    bint has_timestamp
+    Span tag
+
+
+cdef inline bint read_android_log_packet_log_event(Span s, AndroidLogPacketLogEvent *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == LOG_EVENT_PID:
+            if is_number(&f):
+                m.pid = <int32_t>f.value
+                m.has_pid = True
+        elif number == LOG_EVENT_TID:
+            if is_number(&f):
+                m.tid = <int32_t>f.value
+                m.has_tid = True
+        elif number == LOG_EVENT_TIMESTAMP:
+            if is_number(&f):
+                m.timestamp = <uint64_t>f.value
+                m.has_timestamp = True
+        elif number == LOG_EVENT_TAG:
+            if f.wire == BYTES:
+                m.tag = span_of(&f)
+    return True
+
+
+cdef struct ProfilePacketProcessHeapSamples:
+    uint64_t pid
+    bint has_pid
+    uint64_t timestamp
+    bint has_timestamp
+    uint64_t start_timestamp
+    bint has_start_timestamp
+
+
+cdef inline bint read_profile_packet_process_heap_samples(Span s, ProfilePacketProcessHeapSamples *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == HEAP_SAMPLES_PID:
+            if is_number(&f):
+                m.pid = <uint64_t>f.value
+                m.has_pid = True
+        elif number == HEAP_SAMPLES_TIMESTAMP:
+            if is_number(&f):
+                m.timestamp = <uint64_t>f.value
+                m.has_timestamp = True
+        elif number == HEAP_SAMPLES_START_TIMESTAMP:
+            if is_number(&f):
+                m.start_timestamp = <uint64_t>f.value
+                m.has_start_timestamp = True
+    return True
+
+
+cdef struct ProcessTreeThread:
+    int32_t tid
+    bint has_tid
+    Span name
+    int32_t tgid
+    bint has_tgid
+
+
+cdef inline bint read_process_tree_thread(Span s, ProcessTreeThread *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == TREE_THREAD_TID:
+            if is_number(&f):
+                m.tid = <int32_t>f.value
+                m.has_tid = True
+        elif number == TREE_THREAD_NAME:
+            if f.wire == BYTES:
+                m.name = span_of(&f)
+        elif number == TREE_THREAD_TGID:
+            if is_number(&f):
+                m.tgid = <int32_t>f.value
+                m.has_tgid = True
+    return True
+
+
+cdef struct ProcessTreeProcess:
+    int32_t pid
+    bint has_pid
+    int32_t ppid
+    bint has_ppid
+    Span cmdline
+    int64_t n_cmdline
+    bint cmdline_is_comm
+    bint has_cmdline_is_comm
+    uint64_t process_start_from_boot
+    bint has_process_start_from_boot
+
+
+cdef inline bint read_process_tree_process(Span s, ProcessTreeProcess *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == TREE_PROCESS_PID:
+            if is_number(&f):
+                m.pid = <int32_t>f.value
+                m.has_pid = True
+        elif number == TREE_PROCESS_PPID:
+            if is_number(&f):
+                m.ppid = <int32_t>f.value
+                m.has_ppid = True
+        elif number == TREE_PROCESS_CMDLINE:
+            if m.cmdline.data == NULL and f.wire == BYTES:
+                m.cmdline = span_of(&f)
+            m.n_cmdline += 1
+        elif number == TREE_PROCESS_CMDLINE_IS_COMM:
+            if is_number(&f):
+                m.cmdline_is_comm = f.value != 0
+                m.has_cmdline_is_comm = True
+        elif number == TREE_PROCESS_PROCESS_START_FROM_BOOT:
+            if is_number(&f):
+                m.process_start_from_boot = <uint64_t>f.value
+                m.has_process_start_from_boot = True
+    return True
+
+
+cdef struct TrackEvent:
+    int32_t type
+    bint has_type
+    uint64_t track_uuid
+    bint has_track_uuid
+    uint64_t name_iid
+    bint has_name_iid
+    uint64_t category_iids
+    int64_t n_category_iids
+    bint packed_category_iids
+    Span legacy_event
+    Span debug_annotations
+    int64_t n_debug_annotations
+    int64_t timestamp_delta_us
+    bint has_timestamp_delta_us
+    int64_t timestamp_absolute_us
+    bint has_timestamp_absolute_us
+    Span name
+    Span categories
+    int64_t n_categories
+    int64_t counter_value
+    bint has_counter_value
+    double double_counter_value
+    bint has_double_counter_value
+    int64_t thread_time_delta_us
+    bint has_thread_time_delta_us
+    int64_t thread_instruction_count_delta
+    bint has_thread_instruction_count_delta
+    uint64_t extra_counter_values
+    int64_t n_extra_counter_values
+    bint packed_extra_counter_values
+    uint64_t extra_counter_track_uuids
+    int64_t n_extra_counter_track_uuids
+    bint packed_extra_counter_track_uuids
+    uint64_t extra_double_counter_values
+    int64_t n_extra_double_counter_values
+    bint packed_extra_double_counter_values
+    uint64_t flow_ids
+    int64_t n_flow_ids
+    bint packed_flow_ids
+    uint64_t terminating_flow_ids
+    int64_t n_terminating_flow_ids
+    bint packed_terminating_flow_ids
+    uint64_t flow_ids_old
+    int64_t n_flow_ids_old
+    bint packed_flow_ids_old
+    uint64_t terminating_flow_ids_old
+    int64_t n_terminating_flow_ids_old
+    bint packed_terminating_flow_ids_old
+
+
+# long: a branch for each field
+cdef inline bint read_track_event(Span s, TrackEvent *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == TRACK_EVENT_TYPE:
+            if is_number(&f):
+                m.type = <int32_t>f.value
+                m.has_type = True
+        elif number == TRACK_EVENT_TRACK_UUID:
+            if is_number(&f):
+                m.track_uuid = <uint64_t>f.value
+                m.has_track_uuid = True
+        elif number == TRACK_EVENT_NAME_IID:
+            if is_number(&f):
+                m.name_iid = <uint64_t>f.value
+                m.has_name_iid = True
+        elif number == TRACK_EVENT_CATEGORY_IIDS:
+            m.n_category_iids += 1
+            if is_number(&f):
+                m.category_iids = f.value
+            else:
+                m.packed_category_iids = True
+        elif number == TRACK_EVENT_LEGACY_EVENT:
+            if f.wire == BYTES:
+                m.legacy_event = span_of(&f)
+        elif number == TRACK_EVENT_DEBUG_ANNOTATIONS:
+            if m.debug_annotations.data == NULL and f.wire == BYTES:
+                m.debug_annotations = span_of(&f)
+            m.n_debug_annotations += 1
+        elif number == TRACK_EVENT_TIMESTAMP_DELTA_US:
+            if is_number(&f):
+                m.timestamp_delta_us = <int64_t>f.value
+                m.has_timestamp_delta_us = True
+        elif number == TRACK_EVENT_TIMESTAMP_ABSOLUTE_US:
+            if is_number(&f):
+                m.timestamp_absolute_us = <int64_t>f.value
+                m.has_timestamp_absolute_us = True
+        elif number == TRACK_EVENT_NAME:
+            if f.wire == BYTES:
+                m.name = span_of(&f)
+        elif number == TRACK_EVENT_CATEGORIES:
+            if m.categories.data == NULL and f.wire == BYTES:
+                m.categories = span_of(&f)
+            m.n_categories += 1
+        elif number == TRACK_EVENT_COUNTER_VALUE:
+            if is_number(&f):
+                m.counter_value = <int64_t>f.value
+                m.has_counter_value = True
+        elif number == TRACK_EVENT_DOUBLE_COUNTER_VALUE:
+            if f.wire == FIXED64:
+                memcpy(&m.double_counter_value, &f.value, 8)
+                m.has_double_counter_value = True
+        elif number == TRACK_EVENT_THREAD_TIME_DELTA_US:
+            if is_number(&f):
+                m.thread_time_delta_us = <int64_t>f.value
+                m.has_thread_time_delta_us = True
+        elif number == TRACK_EVENT_THREAD_INSTRUCTION_COUNT_DELTA:
+            if is_number(&f):
+                m.thread_instruction_count_delta = <int64_t>f.value
+                m.has_thread_instruction_count_delta = True
+        elif number == TRACK_EVENT_EXTRA_COUNTER_VALUES:
+            m.n_extra_counter_values += 1
+            if is_number(&f):
+                m.extra_counter_values = f.value
+            else:
+                m.packed_extra_counter_values = True
+        elif number == TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS:
+            m.n_extra_counter_track_uuids += 1
+            if is_number(&f):
+                m.extra_counter_track_uuids = f.value
+            else:
+                m.packed_extra_counter_track_uuids = True
+        elif number == TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES:
+            m.n_extra_double_counter_values += 1
+            if is_number(&f):
+                m.extra_double_counter_values = f.value
+            else:
+                m.packed_extra_double_counter_values = True
+        elif number == TRACK_EVENT_FLOW_IDS:
+            m.n_flow_ids += 1
+            if is_number(&f):
+                m.flow_ids = f.value
+            else:
+                m.packed_flow_ids = True
+        elif number == TRACK_EVENT_TERMINATING_FLOW_IDS:
+            m.n_terminating_flow_ids += 1
+            if is_number(&f):
+                m.terminating_flow_ids = f.value
+            else:
+                m.packed_terminating_flow_ids = True
+        elif number == TRACK_EVENT_FLOW_IDS_OLD:
+            m.n_flow_ids_old += 1
+            if is_number(&f):
+                m.flow_ids_old = f.value
+            else:
+                m.packed_flow_ids_old = True
+        elif number == TRACK_EVENT_TERMINATING_FLOW_IDS_OLD:
+            m.n_terminating_flow_ids_old += 1
+            if is_number(&f):
+                m.terminating_flow_ids_old = f.value
+            else:
+                m.packed_terminating_flow_ids_old = True
+    return True
+
+
+cdef struct TrackEventTime:
+    int64_t timestamp_delta_us
+    bint has_timestamp_delta_us
+    int64_t timestamp_absolute_us
+    bint has_timestamp_absolute_us
+
+
+cdef inline bint read_track_event_time(Span s, TrackEventTime *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == TRACK_EVENT_TIMESTAMP_DELTA_US:
+            if is_number(&f):
+                m.timestamp_delta_us = <int64_t>f.value
+                m.has_timestamp_delta_us = True
+        elif number == TRACK_EVENT_TIMESTAMP_ABSOLUTE_US:
+            if is_number(&f):
+                m.timestamp_absolute_us = <int64_t>f.value
+                m.has_timestamp_absolute_us = True
+    return True
+
+
+cdef struct TrackEventLegacyEvent:
+    uint64_t name_iid
+    bint has_name_iid
+    int32_t phase
+    bint has_phase
+    int64_t duration_us
+    bint has_duration_us
+    uint64_t unscoped_id
+    bint has_unscoped_id
+    Span id_scope
+    uint64_t bind_id
+    bint has_bind_id
+    uint64_t local_id
+    bint has_local_id
+    uint64_t global_id
+    bint has_global_id
+    int32_t flow_direction
+    bint has_flow_direction
+    int32_t instant_event_scope
+    bint has_instant_event_scope
+    int32_t pid_override
+    bint has_pid_override
+    int32_t tid_override
+    bint has_tid_override
+
+
+cdef inline bint read_track_event_legacy_event(Span s, TrackEventLegacyEvent *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == LEGACY_EVENT_NAME_IID:
+            if is_number(&f):
+                m.name_iid = <uint64_t>f.value
+                m.has_name_iid = True
+        elif number == LEGACY_EVENT_PHASE:
+            if is_number(&f):
+                m.phase = <int32_t>f.value
+                m.has_phase = True
+        elif number == LEGACY_EVENT_DURATION_US:
+            if is_number(&f):
+                m.duration_us = <int64_t>f.value
+                m.has_duration_us = True
+        elif number == LEGACY_EVENT_UNSCOPED_ID:
+            if is_number(&f):
+                m.unscoped_id = <uint64_t>f.value
+                m.has_unscoped_id = True
+        elif number == LEGACY_EVENT_ID_SCOPE:
+            if f.wire == BYTES:
+                m.id_scope = span_of(&f)
+        elif number == LEGACY_EVENT_BIND_ID:
+            if is_number(&f):
+                m.bind_id = <uint64_t>f.value
+                m.has_bind_id = True
+        elif number == LEGACY_EVENT_LOCAL_ID:
+            if is_number(&f):
+                m.local_id = <uint64_t>f.value
+                m.has_local_id = True
+        elif number == LEGACY_EVENT_GLOBAL_ID:
+            if is_number(&f):
+                m.global_id = <uint64_t>f.value
+                m.has_global_id = True
+        elif number == LEGACY_EVENT_FLOW_DIRECTION:
+            if is_number(&f):
+                m.flow_direction = <int32_t>f.value
+                m.has_flow_direction = True
+        elif number == LEGACY_EVENT_INSTANT_EVENT_SCOPE:
+            if is_number(&f):
+                m.instant_event_scope = <int32_t>f.value
+                m.has_instant_event_scope = True
+        elif number == LEGACY_EVENT_PID_OVERRIDE:
+            if is_number(&f):
+                m.pid_override = <int32_t>f.value
+                m.has_pid_override = True
+        elif number == LEGACY_EVENT_TID_OVERRIDE:
+            if is_number(&f):
+                m.tid_override = <int32_t>f.value
+                m.has_tid_override = True
+    return True
+
+
+cdef struct TrackDescriptor:
+    uint64_t uuid
+    bint has_uuid
+    uint64_t parent_uuid
+    bint has_parent_uuid
+    Span name
+    Span static_name
+    Span atrace_name
+    Span thread
+    Span process
+    Span counter
+    Span chrome_thread
+    Span chrome_process
+    int32_t child_ordering
+    bint has_child_ordering
+    bint disallow_merging_with_system_tracks
+    bint has_disallow_merging_with_system_tracks
+    int32_t sibling_merge_behavior
+    bint has_sibling_merge_behavior
+    Span sibling_merge_key
+    uint64_t sibling_merge_key_int
+    bint has_sibling_merge_key_int
+    Span state
+
+
+# long: a branch for each field
+cdef inline bint read_track_descriptor(Span s, TrackDescriptor *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == TRACK_DESCRIPTOR_UUID:
+            if is_number(&f):
+                m.uuid = <uint64_t>f.value
+                m.has_uuid = True
+        elif number == TRACK_DESCRIPTOR_PARENT_UUID:
+            if is_number(&f):
+                m.parent_uuid = <uint64_t>f.value
+                m.has_parent_uuid = True
+        elif number == TRACK_DESCRIPTOR_NAME:
+            if f.wire == BYTES:
+                m.name = span_of(&f)
+        elif number == TRACK_DESCRIPTOR_STATIC_NAME:
+            if f.wire == BYTES:
+                m.static_name = span_of(&f)
+        elif number == TRACK_DESCRIPTOR_ATRACE_NAME:
+            if f.wire == BYTES:
+                m.atrace_name = span_of(&f)
+        elif number == TRACK_DESCRIPTOR_THREAD:
+            if f.wire == BYTES:
+                m.thread = span_of(&f)
+        elif number == TRACK_DESCRIPTOR_PROCESS:
+            if f.wire == BYTES:
+                m.process = span_of(&f)
+        elif number == TRACK_DESCRIPTOR_COUNTER:
+            if f.wire == BYTES:
+                m.counter = span_of(&f)
+        elif number == TRACK_DESCRIPTOR_CHROME_THREAD:
+            if f.wire == BYTES:
+                m.chrome_thread = span_of(&f)
+        elif number == TRACK_DESCRIPTOR_CHROME_PROCESS:
+            if f.wire == BYTES:
+                m.chrome_process = span_of(&f)
+        elif number == TRACK_DESCRIPTOR_CHILD_ORDERING:
+            if is_number(&f):
+                m.child_ordering = <int32_t>f.value
+                m.has_child_ordering = True
+        elif number == TRACK_DESCRIPTOR_DISALLOW_MERGING_WITH_SYSTEM_TRACKS:
+            if is_number(&f):
+                m.disallow_merging_with_system_tracks = f.value != 0
+                m.has_disallow_merging_with_system_tracks = True
+        elif number == TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR:
+            if is_number(&f):
+                m.sibling_merge_behavior = <int32_t>f.value
+                m.has_sibling_merge_behavior = True
+        elif number == TRACK_DESCRIPTOR_SIBLING_MERGE_KEY:
+            if f.wire == BYTES:
+                m.sibling_merge_key = span_of(&f)
+        elif number == TRACK_DESCRIPTOR_SIBLING_MERGE_KEY_INT:
+            if is_number(&f):
+                m.sibling_merge_key_int = <uint64_t>f.value
+                m.has_sibling_merge_key_int = True
+        elif number == TRACK_DESCRIPTOR_STATE:
+            if f.wire == BYTES:
+                m.state = span_of(&f)
+    return True
+
+
+cdef struct ThreadDescriptor:
+    int32_t pid
+    bint has_pid
+    int64_t tid
+    bint has_tid
+    int32_t chrome_thread_type
+    bint has_chrome_thread_type
+    Span thread_name
+    int64_t reference_timestamp_us
+    bint has_reference_timestamp_us
+
+
+cdef inline bint read_thread_descriptor(Span s, ThreadDescriptor *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == THREAD_DESCRIPTOR_PID:
+            if is_number(&f):
+                m.pid = <int32_t>f.value
+                m.has_pid = True
+        elif number == THREAD_DESCRIPTOR_TID:
+            if is_number(&f):
+                m.tid = <int64_t>f.value
+                m.has_tid = True
+        elif number == THREAD_DESCRIPTOR_CHROME_THREAD_TYPE:
+            if is_number(&f):
+                m.chrome_thread_type = <int32_t>f.value
+                m.has_chrome_thread_type = True
+        elif number == THREAD_DESCRIPTOR_THREAD_NAME:
+            if f.wire == BYTES:
+                m.thread_name = span_of(&f)
+        elif number == THREAD_DESCRIPTOR_REFERENCE_TIMESTAMP_US:
+            if is_number(&f):
+                m.reference_timestamp_us = <int64_t>f.value
+                m.has_reference_timestamp_us = True
+    return True
+
+
+cdef struct ProcessDescriptor:
+    int32_t pid
+    bint has_pid
+    int32_t chrome_process_type
+    bint has_chrome_process_type
+    Span process_name
+
+
+cdef inline bint read_process_descriptor(Span s, ProcessDescriptor *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == PROCESS_DESCRIPTOR_PID:
+            if is_number(&f):
+                m.pid = <int32_t>f.value
+                m.has_pid = True
+        elif number == PROCESS_DESCRIPTOR_CHROME_PROCESS_TYPE:
+            if is_number(&f):
+                m.chrome_process_type = <int32_t>f.value
+                m.has_chrome_process_type = True
+        elif number == PROCESS_DESCRIPTOR_PROCESS_NAME:
+            if f.wire == BYTES:
+                m.process_name = span_of(&f)
+    return True
+
+
+cdef struct ChromeThreadDescriptor:
+    int32_t thread_type
+    bint has_thread_type
+    bint is_sandboxed_tid
+    bint has_is_sandboxed_tid
+
+
+cdef inline bint read_chrome_thread_descriptor(Span s, ChromeThreadDescriptor *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == CHROME_THREAD_THREAD_TYPE:
+            if is_number(&f):
+                m.thread_type = <int32_t>f.value
+                m.has_thread_type = True
+        elif number == CHROME_THREAD_IS_SANDBOXED_TID:
+            if is_number(&f):
+                m.is_sandboxed_tid = f.value != 0
+                m.has_is_sandboxed_tid = True
+    return True
+
+
+cdef struct PerfSample:
+    uint32_t cpu
+    bint has_cpu
+    uint32_t pid
+    bint has_pid
+    uint32_t tid
+    bint has_tid
+
+
+cdef inline bint read_perf_sample(Span s, PerfSample *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == PERF_SAMPLE_CPU:
+            if is_number(&f):
+                m.cpu = <uint32_t>f.value
+                m.has_cpu = True
+        elif number == PERF_SAMPLE_PID:
+            if is_number(&f):
+                m.pid = <uint32_t>f.value
+                m.has_pid = True
+        elif number == PERF_SAMPLE_TID:
+            if is_number(&f):
+                m.tid = <uint32_t>f.value
+                m.has_tid = True
+    return True
+
+
+cdef struct EtwTraceEvent:
+    uint64_t timestamp
+    bint has_timestamp
+    uint32_t cpu
+    bint has_cpu
+    uint32_t thread_id
+    bint has_thread_id
+
+
+cdef inline bint read_etw_trace_event(Span s, EtwTraceEvent *m) noexcept nogil:
+    cdef const uint8_t *at = s.data
+    cdef Field f
+    cdef uint32_t number
+    empty(m)
+    while at < s.end:
+        at = read_field(at, s.end, &f)
+        if at == NULL:
+            return False
+        number = f.number
+        if number == ETW_EVENT_TIMESTAMP:
+            if is_number(&f):
+                m.timestamp = <uint64_t>f.value
+                m.has_timestamp = True
+        elif number == ETW_EVENT_CPU:
+            if is_number(&f):
+                m.cpu = <uint32_t>f.value
+                m.has_cpu = True
+        elif number == ETW_EVENT_THREAD_ID:
+            if is_number(&f):
+                m.thread_id = <uint32_t>f.value
+                m.has_thread_id = True
     return True

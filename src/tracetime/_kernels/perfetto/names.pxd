@@ -5,6 +5,7 @@ from tracetime._kernels.common.hash_table cimport HashTable
 from tracetime._kernels.common.text cimport Arena, Bytes
 from tracetime._kernels.common.wire cimport Span
 from tracetime._kernels.perfetto.importer cimport ImportedPacket, PacketObserver
+from tracetime._kernels.perfetto.messages cimport ThreadDescriptor
 
 cdef enum Kind_:
     PROCESS = 0             # by pid
@@ -60,15 +61,12 @@ cdef class Directory(PacketObserver):
     cdef int learn_tree(self, uint32_t machine, Span tree) except -1 nogil
     cdef int learn_tree_process(self, uint32_t machine, Span process) except -1 nogil
     cdef int learn_bundle(self, uint32_t machine, Span bundle) except -1 nogil
-    cdef int learn_comm(
-        self, uint32_t machine, Span event, uint32_t pid, uint32_t comm
-    ) except -1 nogil
-    cdef int learn_sched(
-        self, uint32_t machine, Span sched, uint32_t pids, uint32_t comms
-    ) except -1 nogil
+    cdef int call_task(self, uint32_t machine, int32_t tid, Span comm) except -1 nogil
+    cdef int learn_sched(self, uint32_t machine, Span sched) except -1 nogil
+    cdef int call_tasks(self, uint32_t machine, Span threads, Span names) except -1 nogil
     cdef int learn_process(self, uint32_t machine, Span process, Span chrome) except -1 nogil
-    cdef int32_t learn_thread(self, uint32_t machine, Span thread) except -2 nogil
-    cdef int learn_track(self, uint32_t machine, Span track) except -1 nogil
+    cdef int learn_thread(self, uint32_t machine, const ThreadDescriptor *said) except -1 nogil
+    cdef int learn_track(self, uint32_t machine, Span descriptor) except -1 nogil
     cdef int32_t process_of(self, uint32_t machine, int32_t pid) noexcept nogil
     cdef int32_t thread_of(
         self, uint32_t machine, bint has_pid, int32_t pid, int64_t tid
@@ -265,7 +263,7 @@ cdef int put_args(
 
 cdef int8_t type_of_phase(int32_t phase) noexcept nogil
 cdef int name_track_event(
-    NameTables tables, const ImportedPacket *p, Place *place, Span event, RowDetails *w
+    NameTables tables, const ImportedPacket *p, Place *place, Span message, RowDetails *w
 ) except -1 nogil
 
 

@@ -20,7 +20,6 @@ cdef enum Codec:
 
 cdef struct Packet:
     Span whole
-    TracePacket message
     Span inner                      # the message whose items have timestamps of their own
     Span compressed
     Span after_sorting              # ProfilePacket or ProcessTree
@@ -36,6 +35,7 @@ cdef struct Packet:
     int8_t codec
     int8_t own_status
     int8_t status                   # of its items, where it could not be placed itself
+    TracePacket message             # the last member: what is before it is cleared apart
 
 
 cdef inline bint is_inner(uint32_t field) noexcept nogil:
@@ -51,7 +51,7 @@ cdef inline bint is_inner(uint32_t field) noexcept nogil:
 cdef inline bint read_packet(Span s, Packet *p) noexcept nogil:
     """Find the fields that matter; False where the packet cannot be read to its end."""
     cdef TracePacket *message = &p.message
-    clear(p, sizeof(Packet))
+    clear(p, sizeof(Packet) - sizeof(TracePacket))
     p.whole = s
     if not read_trace_packet(s, message):
         return False

@@ -184,20 +184,11 @@ cdef bint has_snapshot(Span packet) noexcept:
 
 cdef dict readings_of(Span snapshot):
     """What the clocks of a ClockSnapshot read, by their numbers."""
-    cdef Field f, g
-    cdef Span clock
-    cdef uint32_t number
-    cdef int64_t reading
+    cdef Field f
+    cdef ClockSnapshotClock clock
     found = {}
     while next_field(&snapshot, &f):
         if f.number == SNAPSHOT_CLOCKS and f.wire == BYTES:
-            clock = span_of(&f)
-            number = 0
-            reading = 0
-            while next_field(&clock, &g):
-                if g.number == SNAPSHOT_CLOCK_CLOCK_ID and g.wire == VARINT:
-                    number = <uint32_t>g.value
-                elif g.number == SNAPSHOT_CLOCK_TIMESTAMP and g.wire == VARINT:
-                    reading = <int64_t>g.value
-            found[number] = reading
+            read_clock_snapshot_clock(span_of(&f), &clock)
+            found[clock.clock_id] = <int64_t>clock.timestamp
     return found

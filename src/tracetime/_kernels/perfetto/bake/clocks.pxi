@@ -254,7 +254,7 @@ cdef class BakedClocks:
         """
         cdef Span rest = p.message.clock_snapshot
         cdef Field f
-        cdef SnapshotClock one
+        cdef ClockSnapshotClock one
         cdef bint has_wall, names
         cdef uint32_t primary = 0
         cdef int64_t n_trace = 0, n_wall = 0, n_boot = 0, n_file = 0
@@ -267,22 +267,22 @@ cdef class BakedClocks:
             if f.number == SNAPSHOT_PRIMARY_TRACE_CLOCK and is_number(&f):
                 primary = <uint32_t>f.value
             elif f.number == SNAPSHOT_CLOCKS and f.wire == BYTES:
-                read_clock(span_of(&f), &one)
+                read_clock_snapshot_clock(span_of(&f), &one)
                 if (
-                    one.clock == self.trace_clock or one.clock == REALTIME
-                    or one.clock == BOOTTIME
+                    one.clock_id == self.trace_clock or one.clock_id == REALTIME
+                    or one.clock_id == BOOTTIME
                 ):
-                    taken = taken and one.unit_ns == 1 and not one.incremental
-                if one.clock == self.trace_clock:
+                    taken = taken and one.unit_multiplier_ns <= 1 and not one.is_incremental
+                if one.clock_id == self.trace_clock:
                     n_trace += 1
                     trace_ns = one.timestamp
-                elif one.clock == REALTIME:
+                elif one.clock_id == REALTIME:
                     n_wall += 1
                     wall_ns = one.timestamp
-                if one.clock == BOOTTIME:
+                if one.clock_id == BOOTTIME:
                     n_boot += 1
                     boot_ns = one.timestamp
-                n_file += one.clock == TRACE_FILE
+                n_file += one.clock_id == TRACE_FILE
         if primary == 0 and n_boot and not n_file:
             primary = BOOTTIME
         if self.trace_clock == TRACE_FILE and not n_file and n_boot == 1:

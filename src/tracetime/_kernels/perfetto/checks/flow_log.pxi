@@ -37,34 +37,26 @@ cdef class FlowLog(PacketObserver):
         free(self.steps)
 
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
-        cdef Span event = p.message.track_event
-        cdef Span rest = event, legacy = nothing()
+        cdef Span rest = p.message.track_event
+        cdef TrackEvent event
         cdef Field f
         cdef int64_t i, row = -1
-        cdef bint has_flows = False, is_legacy_time = False
-        if not is_set(event) or not p.has_sequence_id:
+        cdef bint has_flows, is_legacy_time
+        if not is_set(rest) or not p.has_sequence_id:
             return False
-        while next_field(&rest, &f):
-            if (
-                f.number == TRACK_EVENT_FLOW_IDS or f.number == TRACK_EVENT_TERMINATING_FLOW_IDS
-                or f.number == TRACK_EVENT_FLOW_IDS_OLD
-                or f.number == TRACK_EVENT_TERMINATING_FLOW_IDS_OLD
-            ):
-                has_flows = True
-            elif f.number == TRACK_EVENT_LEGACY_EVENT and f.wire == BYTES:
-                legacy = span_of(&f)
-            elif f.number == TRACK_EVENT_TIMESTAMP_DELTA_US and is_number(&f):
-                is_legacy_time = True
-            elif f.number == TRACK_EVENT_TIMESTAMP_ABSOLUTE_US and is_number(&f):
-                is_legacy_time = is_legacy_time or f.value != 0
-        if not has_flows and not is_set(legacy):
+        read_track_event(rest, &event)
+        has_flows = (
+            event.n_flow_ids or event.n_terminating_flow_ids or event.n_flow_ids_old
+            or event.n_terminating_flow_ids_old
+        )
+        if not has_flows and not is_set(event.legacy_event):
             return False
+        is_legacy_time = event.has_timestamp_delta_us or event.timestamp_absolute_us != 0
         for i in range(first, rows.n):
             if rows.kind[i] == (KIND_TRACK_EVENT_LEGACY if is_legacy_time else KIND_PACKET):
                 row = self.base + i
         if row < 0:
             return False
-        rest = event
         while has_flows and next_field(&rest, &f):
             if f.number == TRACK_EVENT_FLOW_IDS or f.number == TRACK_EVENT_FLOW_IDS_OLD:
                 i = PASSES
@@ -81,8 +73,8 @@ cdef class FlowLog(PacketObserver):
                 self.add_packed(span_of(&f), row, i)
             else:
                 self.add_packed_varints(span_of(&f), row, i)
-        if is_set(legacy):
-            self.add_legacy(legacy, row)
+        if is_set(event.legacy_event):
+            self.add_legacy(event.legacy_event, row)
         return False
 
     cdef int add(self, uint64_t flow, int64_t row, int64_t kind) except -1 nogil:
@@ -112,18 +104,17 @@ cdef class FlowLog(PacketObserver):
                 return 0
             self.add(flow, row, kind)
 
-    cdef int add_legacy(self, Span legacy, int64_t row) except -1 nogil:
-        cdef bint has_id, has_direction
-        cdef uint64_t flow = load_number(legacy, LEGACY_EVENT_BIND_ID, &has_id)
-        cdef uint64_t direction = load_number(legacy, LEGACY_EVENT_FLOW_DIRECTION, &has_direction)
-        if not has_id or not has_direction:
+    cdef int add_legacy(self, Span message, int64_t row) except -1 nogil:
+        cdef TrackEventLegacyEvent legacy
+        read_track_event_legacy_event(message, &legacy)
+        if not legacy.has_bind_id:
             return 0
-        if direction == FLOW_OUT:
-            return self.add(flow, row, BEGINS)
-        if direction == FLOW_INOUT:
-            return self.add(flow, row, PASSES)
-        if direction == FLOW_IN:
-            return self.add(flow, row, ENDS)
+        if legacy.flow_direction == FLOW_OUT:
+            return self.add(legacy.bind_id, row, BEGINS)
+        if legacy.flow_direction == FLOW_INOUT:
+            return self.add(legacy.bind_id, row, PASSES)
+        if legacy.flow_direction == FLOW_IN:
+            return self.add(legacy.bind_id, row, ENDS)
         return 0
 
     def next_batch(self, int64_t rows):

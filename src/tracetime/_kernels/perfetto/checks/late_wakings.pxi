@@ -52,14 +52,14 @@ cdef class LateWakings:
     cdef int add(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
         """Add the events of a packet's bundle."""
         cdef Span bundle = p.message.ftrace_events
-        cdef bint found, lost
-        cdef uint64_t number = <uint32_t>load_number(bundle, BUNDLE_CPU, &found)
+        cdef FtraceEventBundle said
         cdef SchedMachine *m = self.machine(p.machine)
-        cdef Span rest = bundle, sched
+        cdef Span rest = bundle
         cdef Field f
         cdef Cpu *cpu
         cdef int64_t n, row = first
-        if m == NULL or not found or number >= MAX_CPUS:
+        read_ftrace_event_bundle(bundle, &said)
+        if m == NULL or not said.has_cpu or said.cpu >= MAX_CPUS:
             return 0
         if p.message.previous_packet_dropped:
             # Packets before it are missing.
@@ -79,19 +79,17 @@ cdef class LateWakings:
             # Times of two clocks have no order.
             self.left_out += 1
             return 0
-        cpu = cpu_of(m, number)
-        lost = load_number(bundle, BUNDLE_LOST_EVENTS, &found) != 0
-        if lost or cpu.drops != m.drops:
+        cpu = cpu_of(m, said.cpu)
+        if said.lost_events or cpu.drops != m.drops:
             cpu.lost = True
         cpu.drops = m.drops
         n = m.n_events
-        sched = load_bytes(bundle, BUNDLE_COMPACT_SCHED)
-        if is_set(sched):
-            self.add_column(m, p.packet, <uint32_t>number, sched, False)
-            self.add_column(m, p.packet, <uint32_t>number, sched, True)
+        if is_set(said.compact_sched):
+            self.add_column(m, p.packet, said.cpu, said.compact_sched, False)
+            self.add_column(m, p.packet, said.cpu, said.compact_sched, True)
         while next_field(&rest, &f):
             if f.number == BUNDLE_EVENT and f.wire == BYTES:
-                self.add_event(m, p.packet, <uint32_t>number, span_of(&f))
+                self.add_event(m, p.packet, said.cpu, span_of(&f))
         self.settle_cpu(m, cpu, n)
         if m.n_events >= MOST_EVENTS:
             self.replay(p.machine, m.n_events / 2)
@@ -116,17 +114,19 @@ cdef class LateWakings:
         self, SchedMachine *m, uint64_t packet, uint32_t cpu, Span sched, bint waking
     ) except -1 nogil:
         """compact_sched: columns of one length, times as deltas."""
+        cdef FtraceEventBundleCompactSched columns
         cdef Span times, threads, others
         cdef uint64_t delta = 0, thread = 0, other = 0, ns = 0
         cdef SchedEvent *e
+        read_ftrace_event_bundle_compact_sched(sched, &columns)
         if waking:
-            times = load_bytes(sched, SCHED_WAKING_TIMESTAMP)
-            threads = load_bytes(sched, SCHED_WAKING_PID)
-            others = load_bytes(sched, SCHED_WAKING_TARGET_CPU)
+            times = columns.waking_timestamp
+            threads = columns.waking_pid
+            others = columns.waking_target_cpu
         else:
-            times = load_bytes(sched, SCHED_SWITCH_TIMESTAMP)
-            threads = load_bytes(sched, SCHED_SWITCH_NEXT_PID)
-            others = load_bytes(sched, SCHED_SWITCH_PREV_STATE)
+            times = columns.switch_timestamp
+            threads = columns.switch_next_pid
+            others = columns.switch_prev_state
         while True:
             times.data = read_varint(times.data, times.end, &delta)
             threads.data = read_varint(threads.data, threads.end, &thread)
@@ -144,33 +144,25 @@ cdef class LateWakings:
     cdef int add_event(
         self, SchedMachine *m, uint64_t packet, uint32_t cpu, Span event
     ) except -1 nogil:
-        cdef Span rest = event, switch = nothing(), waking = nothing()
-        cdef Field f
+        cdef FtraceEvent said = read_ftrace_event(event)
+        cdef SchedSwitchFtraceEvent switch
+        cdef SchedWakingFtraceEvent waking
         cdef SchedEvent *e
-        cdef int64_t ns = 0
-        cdef bint found = False, has_other
-        while next_field(&rest, &f):
-            if f.number == FTRACE_EVENT_TIMESTAMP and is_number(&f):
-                ns = <int64_t>f.value
-                found = True
-            elif f.number == FTRACE_EVENT_SCHED_SWITCH and f.wire == BYTES:
-                switch = span_of(&f)
-            elif f.number == FTRACE_EVENT_SCHED_WAKING and f.wire == BYTES:
-                waking = span_of(&f)
-        if not found or is_set(switch) == is_set(waking):
+        if not said.has_timestamp:
             return 0
-        e = new_event(m, packet, cpu, ns, is_set(waking))
-        if is_set(waking):
-            e.thread = <int32_t>load_number(waking, SCHED_WAKING_EVENT_PID, &found)
-            e.other = <int32_t>load_number(waking, SCHED_WAKING_EVENT_TARGET_CPU, &has_other)
-            if not has_other:
-                e.other = UNKNOWN
-            return 0
-        e.thread = <int32_t>load_number(switch, SCHED_SWITCH_EVENT_NEXT_PID, &found)
-        e.other = <int32_t>load_number(switch, SCHED_SWITCH_EVENT_PREV_PID, &has_other)
-        if not has_other:
-            e.other = UNKNOWN
-        e.sleeps = load_number(switch, SCHED_SWITCH_EVENT_PREV_STATE, &found) & NOT_RUNNABLE != 0
+        if said.kind == FTRACE_EVENT_SCHED_WAKING:
+            read_sched_waking_ftrace_event(said.message, &waking)
+            e = new_event(m, packet, cpu, said.timestamp, True)
+            e.thread = waking.pid
+            if waking.has_target_cpu:
+                e.other = waking.target_cpu
+        elif said.kind == FTRACE_EVENT_SCHED_SWITCH:
+            read_sched_switch_ftrace_event(said.message, &switch)
+            e = new_event(m, packet, cpu, said.timestamp, False)
+            e.thread = switch.next_pid
+            if switch.has_prev_pid:
+                e.other = switch.prev_pid
+            e.sleeps = switch.prev_state & NOT_RUNNABLE != 0
         return 0
 
     cdef int settle_cpu(self, SchedMachine *m, Cpu *cpu, int64_t from_event) except -1 nogil:

@@ -81,7 +81,7 @@ cdef class SnapshotLog(PacketObserver):
     cdef int note_snapshot(self, const ImportedPacket *p) except -1 nogil:
         cdef Span rest = p.message.clock_snapshot
         cdef Field f
-        cdef SnapshotClock clock
+        cdef ClockSnapshotClock clock
         cdef LoggedReading *one
         while next_field(&rest, &f):
             if f.number != SNAPSHOT_CLOCKS or f.wire != BYTES:
@@ -94,11 +94,11 @@ cdef class SnapshotLog(PacketObserver):
                 sizeof(LoggedReading),
             )
             one = &self.logged[self.n_logged]
-            read_clock(span_of(&f), &clock)
+            read_clock_snapshot_clock(span_of(&f), &clock)
             one.packet = p.packet
             one.timestamp = clock.timestamp
-            one.unit_ns = clock.unit_ns
-            one.clock = clock.clock
+            one.unit_ns = <int64_t>(clock.unit_multiplier_ns or 1)
+            one.clock = clock.clock_id
             one.machine = p.machine
             one.named = p.message.machine_id != 0
             one.sequence = 0

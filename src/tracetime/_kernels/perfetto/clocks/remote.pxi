@@ -80,7 +80,7 @@ cdef class RemoteSyncs:
     cdef bint read_clocks(self, Span snapshot, int side, int64_t most) except -1 nogil:
         cdef const uint8_t *at = snapshot.data
         cdef Field f
-        cdef SnapshotClock clock
+        cdef ClockSnapshotClock clock
         cdef Reading *one
         while at < snapshot.end:
             at = read_field(at, snapshot.end, &f)
@@ -91,14 +91,14 @@ cdef class RemoteSyncs:
             if self.n_readings >= most:
                 with gil:
                     raise TooManyClocksError
-            if not read_clock(message_of(&f), &clock):
+            if not read_clock_snapshot_clock(message_of(&f), &clock):
                 return False
             grow(
                 <void **>&self.readings, &self.readings_capacity, self.n_readings + 1,
                 sizeof(Reading),
             )
             one = &self.readings[self.n_readings]
-            one.clock = clock.clock
+            one.clock = clock.clock_id
             one.place = <uint32_t>(2 * self.n_rounds + side)
             one.order = <uint32_t>self.n_readings
             one.ns = clock.timestamp

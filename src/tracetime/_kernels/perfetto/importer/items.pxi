@@ -23,63 +23,51 @@ cdef int import_items(Timeline timeline, Packet *p, uint32_t inner) except -1 no
 cdef bint import_thread_descriptor(Timeline timeline, Packet *p, Span thread) noexcept nogil:
     """TokenizeThreadDescriptorPacket (proto/track_event_tokenizer.cc); whether that is all."""
     cdef Sequence *sequence = &timeline.streams.sequences[p.sequence]
+    cdef ThreadDescriptor said
     if p.status != RESOLVED or not p.message.has_trusted_packet_sequence_id or not sequence.valid:
         return True
-    set_reference(sequence, thread)
+    read_thread_descriptor(thread, &said)
+    set_reference(sequence, &said)
     return False
 
 
 cdef bint import_track_descriptor(Timeline timeline, Packet *p, Span track) noexcept nogil:
     """TokenizeTrackDescriptorPacket (proto/track_event_tokenizer.cc); whether that is all."""
-    cdef Span thread, process
-    cdef bint found, has_pid
-    cdef uint64_t ordering
-    load_number(track, TRACK_DESCRIPTOR_UUID, &found)
-    if not found:
+    cdef TrackDescriptor said
+    cdef ThreadDescriptor thread
+    cdef ProcessDescriptor process
+    read_track_descriptor(track, &said)
+    if not said.has_uuid or <uint32_t>said.child_ordering > 3:
         return True
-    ordering = load_number(track, TRACK_DESCRIPTOR_CHILD_ORDERING, &found)
-    if found and <uint32_t>ordering > 3:
-        return True
-    thread = load_bytes(track, TRACK_DESCRIPTOR_THREAD)
-    if not is_set(thread):
-        process = load_bytes(track, TRACK_DESCRIPTOR_PROCESS)
-        load_number(process, PROCESS_DESCRIPTOR_PID, &has_pid)
-        return is_set(process) and not has_pid
-    load_number(thread, THREAD_DESCRIPTOR_PID, &has_pid)
-    load_number(thread, THREAD_DESCRIPTOR_TID, &found)
-    if not has_pid or not found:
+    if not is_set(said.thread):
+        read_process_descriptor(said.process, &process)
+        return is_set(said.process) and not process.has_pid
+    read_thread_descriptor(said.thread, &thread)
+    if not thread.has_pid or not thread.has_tid:
         return True
     if p.status == RESOLVED and timeline.streams.sequences[p.sequence].valid:
-        set_reference(&timeline.streams.sequences[p.sequence], thread)
+        set_reference(&timeline.streams.sequences[p.sequence], &thread)
     return False
 
 
-cdef void set_reference(Sequence *sequence, Span thread) noexcept nogil:
+cdef void set_reference(Sequence *sequence, const ThreadDescriptor *thread) noexcept nogil:
     """Set the time that legacy timestamps of the sequence count from."""
-    cdef bint found
     sequence.has_reference = True
-    sequence.reference_ns = saturating_mul(
-        <int64_t>load_number(thread, THREAD_DESCRIPTOR_REFERENCE_TIMESTAMP_US, &found), 1000
-    )
+    sequence.reference_ns = saturating_mul(thread.reference_timestamp_us, 1000)
 
 
 cdef int import_track_event(Timeline timeline, Packet *p) except -1 nogil:
     """TokenizeTrackEventPacket (proto/track_event_tokenizer.cc)."""
-    cdef Span rest = p.inner
     cdef Sequence *sequence = &timeline.streams.sequences[p.sequence]
-    cdef Field f
-    cdef bint has_delta = False
-    cdef int64_t delta_us = 0, absolute_us = 0, value_ns, ns = 0
+    cdef TrackEventTime event
+    cdef bint has_delta
+    cdef int64_t delta_us, absolute_us, value_ns, ns = 0
     cdef uint32_t clock = MONOTONIC
     cdef int status = p.status
-    while next_field(&rest, &f):
-        if f.number == TRACK_EVENT_TIMESTAMP_DELTA_US:
-            if is_number(&f):
-                has_delta = True
-                delta_us = <int64_t>f.value
-        elif f.number == TRACK_EVENT_TIMESTAMP_ABSOLUTE_US:
-            if is_number(&f):
-                absolute_us = <int64_t>f.value
+    read_track_event_time(p.inner, &event)
+    has_delta = event.has_timestamp_delta_us
+    delta_us = event.timestamp_delta_us
+    absolute_us = event.timestamp_absolute_us
     if not p.message.has_trusted_packet_sequence_id:
         return STOP_END
     if not has_delta and absolute_us == 0:
@@ -222,19 +210,17 @@ cdef int import_etw(Timeline timeline, Packet *p) except -1 nogil:
     """EtwTraceEventBundle (etw/etw_tokenizer.cc): events without CPU or timestamp are left out."""
     cdef Span rest = p.inner
     cdef Field f
-    cdef bint has_bundle_cpu, has_cpu, found
-    cdef uint64_t bundle_cpu = load_number(p.inner, ETW_CPU, &has_bundle_cpu)
-    cdef uint64_t cpu
-    cdef int64_t timestamp
+    cdef EtwTraceEvent event
+    cdef bint has_cpu
+    cdef uint32_t bundle_cpu = <uint32_t>load_number(p.inner, ETW_CPU, &has_cpu)
     cdef uint32_t item = 0
     while next_field(&rest, &f):
         if f.number == ETW_EVENT and f.wire == BYTES:
-            cpu = load_number(span_of(&f), ETW_EVENT_CPU, &has_cpu)
-            if not has_cpu:
-                cpu = bundle_cpu
-            timestamp = <int64_t>load_number(span_of(&f), ETW_EVENT_TIMESTAMP, &found)
-            if found and (has_cpu or has_bundle_cpu) and <uint32_t>cpu < MAX_CPUS:
-                timeline.emit_trace_time(p, KIND_ETW_EVENT, item, timestamp)
+            read_etw_trace_event(span_of(&f), &event)
+            if not event.has_cpu:
+                event.cpu = bundle_cpu
+            if event.has_timestamp and (event.has_cpu or has_cpu) and event.cpu < MAX_CPUS:
+                timeline.emit_trace_time(p, KIND_ETW_EVENT, item, <int64_t>event.timestamp)
             item += 1
     return STOP_END
 
@@ -294,11 +280,10 @@ cdef bint has_times_after_sorting(Packet *p) noexcept nogil:
 
 cdef int64_t process_start(Span process, bint *found) noexcept nogil:
     """When a process started; Perfetto passes over processes without a command line."""
-    cdef int64_t start_ns = <int64_t>load_number(
-        process, TREE_PROCESS_PROCESS_START_FROM_BOOT, found
-    )
-    found[0] = found[0] and is_set(load_bytes(process, TREE_PROCESS_CMDLINE))
-    return start_ns
+    cdef ProcessTreeProcess said
+    read_process_tree_process(process, &said)
+    found[0] = said.has_process_start_from_boot and is_set(said.cmdline)
+    return <int64_t>said.process_start_from_boot
 
 
 cdef int import_after_sorting(Timeline timeline, Packet *p) except -1 nogil:
@@ -307,6 +292,7 @@ cdef int import_after_sorting(Timeline timeline, Packet *p) except -1 nogil:
     cdef Key coarse = machine_key(MONOTONIC_COARSE, p.machine)
     cdef Key boottime = machine_key(BOOTTIME, p.machine)
     cdef Field f
+    cdef ProfilePacketProcessHeapSamples dump
     cdef bint found
     cdef int64_t timestamp
     cdef uint32_t item = 0
@@ -316,11 +302,12 @@ cdef int import_after_sorting(Timeline timeline, Packet *p) except -1 nogil:
         if p.after_sorting_field == PACKET_PROFILE_PACKET:
             if f.number != PROFILE_PROCESS_DUMPS:
                 continue
-            timestamp = <int64_t>load_number(span_of(&f), HEAP_SAMPLES_TIMESTAMP, &found)
+            read_profile_packet_process_heap_samples(span_of(&f), &dump)
+            timestamp = <int64_t>dump.timestamp
             timeline.emit_converted(p, KIND_HEAP_DUMP, item, coarse, timestamp, timestamp)
             item += 1
-            timestamp = <int64_t>load_number(span_of(&f), HEAP_SAMPLES_START_TIMESTAMP, &found)
-            if found:
+            if dump.has_start_timestamp:
+                timestamp = <int64_t>dump.start_timestamp
                 timeline.emit_converted(p, KIND_HEAP_DUMP, item, coarse, timestamp, timestamp)
                 item += 1
         elif f.number == TREE_PROCESSES:

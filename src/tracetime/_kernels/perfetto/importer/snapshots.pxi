@@ -16,7 +16,7 @@ cdef class Snapshots:
         """ProtoTraceReader::ParseClockSnapshot."""
         cdef Span rest = p.message.clock_snapshot
         cdef Field f
-        cdef SnapshotClock one
+        cdef ClockSnapshotClock one
         cdef Key key
         cdef int64_t n = 0
         cdef uint32_t primary = 0
@@ -28,8 +28,8 @@ cdef class Snapshots:
                 if n >= self.clocks.engine.most_nodes:
                     with gil:
                         raise TooManyClocksError
-                read_clock(span_of(&f), &one)
-                key = machine_key(one.clock, p.machine)
+                read_clock_snapshot_clock(span_of(&f), &one)
+                key = machine_key(one.clock_id, p.machine)
                 if is_sequence_scoped(key.clock):
                     if p.message.trusted_packet_sequence_id == 0:
                         return self.timeline.fail(ERROR_SNAPSHOT_SEQUENCE)
@@ -39,8 +39,8 @@ cdef class Snapshots:
                 trace_file = trace_file or key.clock == TRACE_FILE
                 self.clocks.reserve_clocks(n + 1)
                 self.clocks.set_clock(n, key, one.timestamp)
-                self.clocks.clock_units[n] = one.unit_ns
-                self.clocks.clock_incremental[n] = one.incremental
+                self.clocks.clock_units[n] = <int64_t>(one.unit_multiplier_ns or 1)
+                self.clocks.clock_incremental[n] = one.is_incremental
                 n += 1
         if primary and self.clocks.streams.machines[p.machine].converted:
             self.clocks.note_late_clock(p.machine, primary)

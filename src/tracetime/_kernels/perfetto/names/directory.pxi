@@ -45,6 +45,7 @@ cdef class Directory(PacketObserver):
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
         """Learn names from a packet."""
         cdef const TracePacket *m = p.message
+        cdef ThreadDescriptor thread
         if is_set(m.track_descriptor):
             self.learn_track(p.machine, m.track_descriptor)
         if is_set(m.process_tree):
@@ -52,7 +53,8 @@ cdef class Directory(PacketObserver):
         if is_set(m.ftrace_events):
             self.learn_bundle(p.machine, m.ftrace_events)
         if is_set(m.thread_descriptor):
-            self.learn_thread(p.machine, m.thread_descriptor)
+            read_thread_descriptor(m.thread_descriptor, &thread)
+            self.learn_thread(p.machine, &thread)
         if is_set(m.process_descriptor):
             self.learn_process(p.machine, m.process_descriptor, nothing())
         return False
@@ -151,136 +153,107 @@ cdef class Directory(PacketObserver):
         """ProcessTree (proto/system_probes_parser.cc)."""
         cdef Span rest = tree
         cdef Field f
-        cdef Span one
-        cdef bint found, has_pid
-        cdef int32_t pid
+        cdef ProcessTreeThread thread
         while next_field(&rest, &f):
             if f.wire != BYTES:
                 continue
-            one = span_of(&f)
             if f.number == TREE_PROCESSES:
-                self.learn_tree_process(machine, one)
+                self.learn_tree_process(machine, span_of(&f))
             elif f.number == TREE_THREADS:
-                pid = <int32_t>load_number(one, TREE_THREAD_TGID, &has_pid)
+                read_process_tree_thread(span_of(&f), &thread)
                 self.call_thread(
-                    machine, has_pid, pid, <int32_t>load_number(one, TREE_THREAD_TID, &found),
-                    load_bytes(one, TREE_THREAD_NAME), THREAD_BY_SYSTEM,
+                    machine, thread.has_tgid, thread.tgid, thread.tid, thread.name,
+                    THREAD_BY_SYSTEM,
                 )
         return 0
 
     cdef int learn_tree_process(self, uint32_t machine, Span process) except -1 nogil:
         """Its name is its first argument, up to a blank where there is only one."""
-        cdef Span rest = process
-        cdef const uint8_t *blank
-        cdef Field f
-        cdef Span name
-        cdef int arguments = 0
-        cdef bint found
-        cdef int32_t pid = <int32_t>load_number(process, TREE_PROCESS_PID, &found)
-        name.data = NULL
-        name.end = NULL
-        while next_field(&rest, &f):
-            if f.number == TREE_PROCESS_CMDLINE and f.wire == BYTES:
-                if arguments == 0:
-                    name = span_of(&f)
-                arguments += 1
-        if arguments == 0:
+        cdef ProcessTreeProcess said
+        read_process_tree_process(process, &said)
+        if said.n_cmdline == 0:
             return 0
         # The process's main thread has its pid.
-        if load_number(process, TREE_PROCESS_CMDLINE_IS_COMM, &found):
-            self.call_thread(machine, True, pid, pid, name, THREAD_BY_SYSTEM)
-        if arguments == 1 and name.end > name.data:
-            blank = <const uint8_t *>memchr(name.data, b" ", <size_t>(name.end - name.data))
-            if blank != NULL:
-                name.end = blank
+        if said.cmdline_is_comm:
+            self.call_thread(machine, True, said.pid, said.pid, said.cmdline, THREAD_BY_SYSTEM)
         return self.call(
-            self.enter(machine, PROCESS, 0, <uint64_t><uint32_t>pid), name, BY_SYSTEM
+            self.enter(machine, PROCESS, 0, <uint64_t><uint32_t>said.pid), process_name(&said),
+            BY_SYSTEM,
         )
 
     cdef int learn_bundle(self, uint32_t machine, Span bundle) except -1 nogil:
         """What the scheduler calls threads (ftrace/ftrace_parser.cc, UpdateThreadName)."""
         cdef Span rest = bundle
-        cdef Span rest_of_event
-        cdef Field f, g
-        cdef Span event
+        cdef Field f
+        cdef FtraceEvent event
+        cdef SchedSwitchFtraceEvent switch
+        cdef TaskNewtaskFtraceEvent start
+        cdef TaskRenameFtraceEvent rename
         while next_field(&rest, &f):
             if f.wire != BYTES:
                 continue
-            event = span_of(&f)
             if f.number == BUNDLE_COMPACT_SCHED:
-                self.learn_sched(
-                    machine, event, SCHED_SWITCH_NEXT_PID, SCHED_SWITCH_NEXT_COMM_INDEX
-                )
-                self.learn_sched(machine, event, SCHED_WAKING_PID, SCHED_WAKING_COMM_INDEX)
+                self.learn_sched(machine, span_of(&f))
             elif f.number == BUNDLE_EVENT:
-                rest_of_event = event
-                while next_field(&rest_of_event, &g):
-                    if g.wire != BYTES:
-                        continue
-                    if g.number == FTRACE_EVENT_SCHED_SWITCH:
-                        self.learn_comm(
-                            machine, span_of(&g), SCHED_SWITCH_EVENT_NEXT_PID,
-                            SCHED_SWITCH_EVENT_NEXT_COMM,
-                        )
-                    elif g.number == FTRACE_EVENT_TASK_NEWTASK:
-                        self.learn_comm(machine, span_of(&g), TASK_NEWTASK_PID, TASK_NEWTASK_COMM)
-                    elif g.number == FTRACE_EVENT_TASK_RENAME:
-                        self.learn_comm(machine, span_of(&g), TASK_RENAME_PID, TASK_RENAME_NEWCOMM)
-                    break
+                event = read_ftrace_event(span_of(&f))
+                if event.kind == FTRACE_EVENT_SCHED_SWITCH:
+                    read_sched_switch_ftrace_event(event.message, &switch)
+                    if switch.has_next_pid:
+                        self.call_task(machine, switch.next_pid, switch.next_comm)
+                elif event.kind == FTRACE_EVENT_TASK_NEWTASK:
+                    read_task_newtask_ftrace_event(event.message, &start)
+                    if start.has_pid:
+                        self.call_task(machine, start.pid, start.comm)
+                elif event.kind == FTRACE_EVENT_TASK_RENAME:
+                    read_task_rename_ftrace_event(event.message, &rename)
+                    if rename.has_pid:
+                        self.call_task(machine, rename.pid, rename.newcomm)
         return 0
 
-    cdef int learn_comm(
-        self, uint32_t machine, Span event, uint32_t pid, uint32_t comm
-    ) except -1 nogil:
-        """Learn a thread's name from an event."""
-        cdef bint found
-        cdef int32_t tid = <int32_t>load_number(event, pid, &found)
-        if not found:
-            return 0
-        return self.call_thread(
-            machine, False, 0, tid, load_bytes(event, comm), THREAD_BY_FTRACE
-        )
+    cdef int call_task(self, uint32_t machine, int32_t tid, Span comm) except -1 nogil:
+        """Name a thread as the scheduler does."""
+        return self.call_thread(machine, False, 0, tid, comm, THREAD_BY_FTRACE)
 
-    cdef int learn_sched(
-        self, uint32_t machine, Span sched, uint32_t pids, uint32_t comms
-    ) except -1 nogil:
+    cdef int learn_sched(self, uint32_t machine, Span sched) except -1 nogil:
         """compact_sched: columns of threads, and of where in its table their names are."""
         cdef Span rest = sched
-        cdef Span threads = load_bytes(sched, pids)
-        cdef Span names = load_bytes(sched, comms)
+        cdef FtraceEventBundleCompactSched columns
         cdef Field f
-        cdef uint64_t tid, name
+        read_ftrace_event_bundle_compact_sched(sched, &columns)
         self.n_comms = 0
         while next_field(&rest, &f):
             if f.number == SCHED_INTERN_TABLE and f.wire == BYTES:
                 grow(<void **>&self.comms, &self.comms_capacity, self.n_comms + 1, sizeof(Span))
                 self.comms[self.n_comms] = span_of(&f)
                 self.n_comms += 1
+        self.call_tasks(machine, columns.switch_next_pid, columns.switch_next_comm_index)
+        return self.call_tasks(machine, columns.waking_pid, columns.waking_comm_index)
+
+    cdef int call_tasks(self, uint32_t machine, Span threads, Span names) except -1 nogil:
+        """Name threads by a column of compact_sched."""
+        cdef uint64_t tid, name
         while threads.data < threads.end and names.data < names.end:
             threads.data = read_varint(threads.data, threads.end, &tid)
             names.data = read_varint(names.data, names.end, &name)
             if threads.data == NULL or names.data == NULL or name >= <uint64_t>self.n_comms:
                 break
-            self.call_thread(
-                machine, False, 0, <int32_t>tid, self.comms[name], THREAD_BY_FTRACE
-            )
+            self.call_task(machine, <int32_t>tid, self.comms[name])
         return 0
 
     cdef int learn_process(
         self, uint32_t machine, Span process, Span chrome
     ) except -1 nogil:
         """ParseProcessDescriptor and ParseChromeProcessDescriptor."""
-        cdef bint has_pid, found
-        cdef int32_t pid = <int32_t>load_number(process, PROCESS_DESCRIPTOR_PID, &has_pid)
+        cdef ProcessDescriptor said
+        cdef bint found
         cdef int32_t index
-        cdef uint64_t type
-        if not has_pid:
+        read_process_descriptor(process, &said)
+        if not said.has_pid:
             return 0
-        index = self.enter(machine, PROCESS, 0, <uint64_t><uint32_t>pid)
-        self.call(index, load_bytes(process, PROCESS_DESCRIPTOR_PROCESS_NAME), BY_DESCRIPTOR)
-        type = load_number(process, PROCESS_DESCRIPTOR_CHROME_PROCESS_TYPE, &found)
-        if found:
-            self.call_type(index, type)
+        index = self.enter(machine, PROCESS, 0, <uint64_t><uint32_t>said.pid)
+        self.call(index, said.process_name, BY_DESCRIPTOR)
+        if said.has_chrome_process_type:
+            self.call_type(index, said.chrome_process_type)
         if is_set(chrome):
             self.call_type(index, load_number(chrome, CHROME_PROCESS_PROCESS_TYPE, &found))
         return 0
@@ -300,85 +273,50 @@ cdef class Directory(PacketObserver):
             i += 1
         return 0
 
-    cdef int32_t learn_thread(self, uint32_t machine, Span thread) except -2 nogil:
-        """ParseThreadDescriptor; the thread of that pid and tid, -1 without any."""
-        cdef bint has_pid, has_tid
-        cdef int32_t pid = <int32_t>load_number(thread, THREAD_DESCRIPTOR_PID, &has_pid)
-        cdef int64_t tid = <int64_t>load_number(thread, THREAD_DESCRIPTOR_TID, &has_tid)
-        cdef Span name = load_bytes(thread, THREAD_DESCRIPTOR_THREAD_NAME)
-        cdef int32_t index
-        if not has_pid or not has_tid:
-            return -1
-        self.call_thread(machine, True, pid, tid, name, THREAD_BY_DESCRIPTOR)
-        # Processes in a sandbox may count their threads from 1: a tid alone is ambiguous there.
-        index = self.enter(machine, THREAD_OF, pid, <uint64_t>tid)
-        self.call(index, name, THREAD_BY_DESCRIPTOR)
-        return index
-
-    # long: one pass over the fields, then what follows from them together
-    cdef int learn_track(self, uint32_t machine, Span track) except -1 nogil:
-        """TokenizeTrackDescriptorPacket, ReserveDescriptorTrack: a track's first name stays."""
-        cdef Span rest = track
-        cdef Field f
-        cdef Span name, thread, process, chrome, counter
-        cdef uint64_t uuid = 0, parent = 0, type
-        cdef bint has_uuid = False, found
-        cdef int32_t index, pid
-        cdef int64_t tid
-        cdef Known *one
-        name.data = thread.data = process.data = chrome.data = counter.data = NULL
-        name.end = thread.end = process.end = chrome.end = counter.end = NULL
-        while next_field(&rest, &f):
-            if f.number == TRACK_DESCRIPTOR_UUID and is_number(&f):
-                uuid = f.value
-                has_uuid = True
-            elif f.number == TRACK_DESCRIPTOR_PARENT_UUID and is_number(&f):
-                parent = f.value
-            elif f.wire != BYTES:
-                continue
-            elif (
-                f.number == TRACK_DESCRIPTOR_NAME or f.number == TRACK_DESCRIPTOR_STATIC_NAME
-                or f.number == TRACK_DESCRIPTOR_ATRACE_NAME
-            ):
-                name = span_of(&f)
-            elif f.number == TRACK_DESCRIPTOR_THREAD:
-                thread = span_of(&f)
-            elif f.number == TRACK_DESCRIPTOR_PROCESS:
-                process = span_of(&f)
-            elif f.number == TRACK_DESCRIPTOR_CHROME_PROCESS:
-                chrome = span_of(&f)
-            elif f.number == TRACK_DESCRIPTOR_COUNTER:
-                counter = span_of(&f)
-        if not has_uuid:
+    cdef int learn_thread(self, uint32_t machine, const ThreadDescriptor *said) except -1 nogil:
+        """ParseThreadDescriptor."""
+        if not said.has_pid or not said.has_tid:
             return 0
-        if is_set(thread):
-            self.learn_thread(machine, thread)
-        elif is_set(process):
-            self.learn_process(machine, process, chrome)
-        elif is_set(counter) and not is_set(name):
-            type = load_number(counter, COUNTER_TYPE, &found)
-            if type == 1:  # COUNTER_THREAD_TIME_NS
-                name.data = <const uint8_t *>b"thread_time"
-                name.end = name.data + 11
-            elif type == 2:  # COUNTER_THREAD_INSTRUCTION_COUNT
-                name.data = <const uint8_t *>b"thread_instruction_count"
-                name.end = name.data + 24
-        index = self.enter(machine, TRACK, 0, uuid)
+        self.call_thread(
+            machine, True, said.pid, said.tid, said.thread_name, THREAD_BY_DESCRIPTOR
+        )
+        # Processes in a sandbox may count their threads from 1: a tid alone is ambiguous there.
+        return self.call(
+            self.enter(machine, THREAD_OF, said.pid, <uint64_t>said.tid), said.thread_name,
+            THREAD_BY_DESCRIPTOR,
+        )
+
+    cdef int learn_track(self, uint32_t machine, Span descriptor) except -1 nogil:
+        """TokenizeTrackDescriptorPacket, ReserveDescriptorTrack: a track's first name stays."""
+        cdef TrackDescriptor track
+        cdef ThreadDescriptor thread
+        cdef ProcessDescriptor process
+        cdef int32_t index
+        cdef Known *one
+        read_track_descriptor(descriptor, &track)
+        if not track.has_uuid:
+            return 0
+        read_thread_descriptor(track.thread, &thread)
+        if is_set(track.thread):
+            self.learn_thread(machine, &thread)
+        elif is_set(track.process):
+            self.learn_process(machine, track.process, track.chrome_process)
+        index = self.enter(machine, TRACK, 0, track.uuid)
         if index < 0:
             return 0
         one = &self.known[index]
-        if not one.has_pid and not one.has_tid and is_set(thread):
-            tid = <int64_t>load_number(thread, THREAD_DESCRIPTOR_TID, &one.has_tid)
-            pid = <int32_t>load_number(thread, THREAD_DESCRIPTOR_PID, &found)
-            one.has_pid = one.has_tid = one.has_tid and found
-            one.tid = tid
-            one.pid = pid
-        elif not one.has_pid and is_set(process):
-            one.pid = <int32_t>load_number(process, PROCESS_DESCRIPTOR_PID, &one.has_pid)
-        if one.parent == 0 and uuid:
-            one.parent = parent
+        if not one.has_pid and not one.has_tid and is_set(track.thread):
+            one.has_pid = one.has_tid = thread.has_tid and thread.has_pid
+            one.tid = thread.tid
+            one.pid = thread.pid
+        elif not one.has_pid and is_set(track.process):
+            read_process_descriptor(track.process, &process)
+            one.pid = process.pid
+            one.has_pid = process.has_pid
+        if one.parent == 0 and track.uuid:
+            one.parent = track.parent_uuid
         if one.name.data == NULL:
-            return self.call(index, name, BY_SYSTEM)
+            return self.call(index, track_name(&track), BY_SYSTEM)
         return 0
 
     # Look-up after the whole file

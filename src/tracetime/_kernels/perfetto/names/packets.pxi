@@ -31,13 +31,14 @@ cdef class Names(PacketObserver):
         """Keep what the packet defines, and say what its rows are; whether the batch is full."""
         cdef const TracePacket *m = p.message
         cdef Place *place = self.interned.place(p.sequence)
-        cdef Span defaults, thread = m.thread_descriptor
+        cdef Span defaults, descriptor = m.thread_descriptor
+        cdef ThreadDescriptor thread
         cdef RowDetails w
         cdef uint32_t field = p.inner_field
-        cdef bint has_pid, has_tid
+        cdef bint has_cpu
         cdef int64_t i
         if is_set(m.track_descriptor):
-            thread = load_bytes(m.track_descriptor, TRACK_DESCRIPTOR_THREAD)
+            descriptor = load_bytes(m.track_descriptor, TRACK_DESCRIPTOR_THREAD)
         if p.has_sequence_id:
             if p.cleared:
                 place.has_track = False
@@ -50,12 +51,12 @@ cdef class Names(PacketObserver):
                 place.track = load_number(
                     defaults, TRACK_EVENT_DEFAULTS_TRACK_UUID, &place.has_track
                 )
-            if is_set(thread) and p.valid:
-                i = <int64_t>load_number(thread, THREAD_DESCRIPTOR_TID, &has_tid)
-                if has_tid:
-                    place.pid = <int32_t>load_number(thread, THREAD_DESCRIPTOR_PID, &has_pid)
-                    place.tid = i
-                    place.has_thread = has_pid
+            if is_set(descriptor) and p.valid:
+                read_thread_descriptor(descriptor, &thread)
+                if thread.has_tid:
+                    place.pid = thread.pid
+                    place.tid = thread.tid
+                    place.has_thread = thread.has_pid
         if rows.n <= first:
             return False
         self.batch.fill(first)
@@ -70,8 +71,8 @@ cdef class Names(PacketObserver):
                 self.tables, p, p.inner, rows, first, &w, KIND_ANDROID_LOG, LOG_PACKET_EVENTS
             )
         elif field == PACKET_ETW_EVENTS:
-            w.cpu = <int32_t>load_number(p.inner, ETW_CPU, &has_tid)
-            if has_tid:
+            w.cpu = <int32_t>load_number(p.inner, ETW_CPU, &has_cpu)
+            if has_cpu:
                 w.has |= HAS_CPU
             return name_items(
                 self.tables, p, p.inner, rows, first, &w, KIND_ETW_EVENT, ETW_EVENT
@@ -101,24 +102,24 @@ cdef int name_bundle(
     """FtraceEventBundle: events of one CPU, and the columns of compact_sched."""
     cdef Span rest = bundle
     cdef Field f
-    cdef Span sched = load_bytes(bundle, BUNDLE_COMPACT_SCHED)
+    cdef FtraceEventBundle said
+    cdef FtraceEventBundleCompactSched sched
     cdef Span event = nothing()
-    cdef Span switched = load_bytes(sched, SCHED_SWITCH_NEXT_PID)
-    cdef Span woken = load_bytes(sched, SCHED_WAKING_PID)
     cdef RowDetails w
-    cdef bint has_cpu
     cdef int64_t i, item = -1
     cdef int kind
-    packet.cpu = <int32_t>load_number(bundle, BUNDLE_CPU, &has_cpu)
-    if has_cpu:
+    read_ftrace_event_bundle(bundle, &said)
+    read_ftrace_event_bundle_compact_sched(said.compact_sched, &sched)
+    packet.cpu = <int32_t>said.cpu
+    if said.has_cpu:
         packet.has |= HAS_CPU
     for i in range(first, rows.n):
         kind = rows.kind[i]
         w = packet[0]
         if kind == KIND_SCHED_SWITCH:
-            name_sched(tables, p, &switched, FTRACE_EVENT_SCHED_SWITCH, &w)
+            name_sched(tables, p, &sched.switch_next_pid, FTRACE_EVENT_SCHED_SWITCH, &w)
         elif kind == KIND_SCHED_WAKING:
-            name_sched(tables, p, &woken, FTRACE_EVENT_SCHED_WAKING, &w)
+            name_sched(tables, p, &sched.waking_pid, FTRACE_EVENT_SCHED_WAKING, &w)
         elif kind == KIND_FTRACE_EVENT or kind == KIND_GPU_WORK_PERIOD:
             while item < <int64_t>rows.item[i] and next_field(&rest, &f):
                 if f.number == BUNDLE_EVENT and f.wire == BYTES:
@@ -148,22 +149,16 @@ cdef int name_sched(
 cdef int name_ftrace_event(
     NameTables tables, const ImportedPacket *p, Span event, RowDetails *w
 ) except -1 nogil:
-    cdef Span rest = event
-    cdef Field f
+    cdef FtraceEvent said = read_ftrace_event(event)
     cdef Span name = nothing()
-    cdef uint32_t id = 0
-    while next_field(&rest, &f):
-        if f.wire == BYTES:
-            if id == 0:
-                id = f.number
-                if id == FTRACE_EVENT_GENERIC:
-                    name = load_bytes(span_of(&f), GENERIC_EVENT_NAME)
-        elif f.number == FTRACE_EVENT_PID:
-            tables.set_tid(p.machine, <int32_t>f.value, w)
+    if said.has_pid:
+        tables.set_tid(p.machine, said.pid, w)
+    if said.kind == FTRACE_EVENT_GENERIC:
+        name = load_bytes(said.message, GENERIC_EVENT_NAME)
     if is_set(name):
         w.codes[TEXT_NAME] = tables.batch.code_foreign(TEXT_NAME, name)
         return 0
-    return tables.set_event(id, w)
+    return tables.set_event(said.kind, w)
 
 
 # wide: the rows of a packet, and which field they are of
@@ -200,18 +195,17 @@ cdef int name_item(
     NameTables tables, const ImportedPacket *p, Span item, int kind, RowDetails *w
 ) except -1 nogil:
     """Name one of them; a PerfSample where there is no kind."""
-    cdef bint found, has_pid
-    cdef int32_t pid, cpu
-    cdef int64_t tid
-    cdef Span tag
+    cdef AndroidLogPacketLogEvent line
+    cdef EtwTraceEvent event
+    cdef PerfSample sample
+    cdef bint has_pid
+    cdef int32_t pid
     if kind == KIND_ANDROID_LOG:
-        pid = <int32_t>load_number(item, LOG_EVENT_PID, &has_pid)
-        tid = <int32_t>load_number(item, LOG_EVENT_TID, &found)
-        tag = load_bytes(item, LOG_EVENT_TAG)
-        if is_set(tag):
-            w.codes[TEXT_NAME] = tables.batch.code_foreign(TEXT_NAME, tag)
-        if has_pid:
-            tables.set_thread(p.machine, found, pid, tid, w)
+        read_android_log_packet_log_event(item, &line)
+        if is_set(line.tag):
+            w.codes[TEXT_NAME] = tables.batch.code_foreign(TEXT_NAME, line.tag)
+        if line.has_pid:
+            tables.set_thread(p.machine, line.has_tid, line.pid, line.tid, w)
     elif kind == KIND_HEAP_DUMP or kind == KIND_PROCESS_START:
         pid = <int32_t>load_number(
             item, HEAP_SAMPLES_PID if kind == KIND_HEAP_DUMP else TREE_PROCESS_PID, &has_pid
@@ -219,20 +213,20 @@ cdef int name_item(
         if has_pid:
             tables.set_thread(p.machine, False, pid, 0, w)
     elif kind == KIND_ETW_EVENT:
-        tid = <int64_t>load_number(item, ETW_EVENT_THREAD_ID, &found)
-        if found:
-            tables.set_tid(p.machine, <uint32_t>tid, w)
-        cpu = <int32_t>load_number(item, ETW_EVENT_CPU, &found)
-        if found:
+        read_etw_trace_event(item, &event)
+        if event.has_thread_id:
+            tables.set_tid(p.machine, event.thread_id, w)
+        if event.has_cpu:
             # Its own, rather than the bundle's.
-            w.cpu = cpu
+            w.cpu = <int32_t>event.cpu
             w.has |= HAS_CPU
     else:
-        w.cpu = <int32_t>load_number(item, PERF_SAMPLE_CPU, &found)
-        if found:
+        read_perf_sample(item, &sample)
+        w.cpu = <int32_t>sample.cpu
+        if sample.has_cpu:
             w.has |= HAS_CPU
-        pid = <int32_t>load_number(item, PERF_SAMPLE_PID, &has_pid)
-        tid = <int32_t>load_number(item, PERF_SAMPLE_TID, &found)
-        if has_pid:
-            tables.set_thread(p.machine, found, pid, tid, w)
+        if sample.has_pid:
+            tables.set_thread(
+                p.machine, sample.has_tid, <int32_t>sample.pid, <int32_t>sample.tid, w
+            )
     return 0

@@ -56,85 +56,59 @@ cdef int8_t type_of_phase(int32_t phase) noexcept nogil:
     return TYPE_UNKNOWN
 
 
-# long: one pass over the fields, then what follows from them together
 cdef int name_track_event(
-    NameTables tables, const ImportedPacket *p, Place *place, Span event, RowDetails *w
+    NameTables tables, const ImportedPacket *p, Place *place, Span message, RowDetails *w
 ) except -1 nogil:
-    """A TrackEvent: Import, ParseTrackEventName and ParseInitialTrackAssociation."""
-    cdef Span rest = event
-    # RowDetails was interned before packets were lost is not what is meant now.
+    """A TrackEvent: Import and ParseTrackEventName."""
+    # What was interned before packets were lost is not what is meant now.
     cdef Interning *t = place.interned if p.valid else NULL
-    cdef Field f
+    cdef TrackEvent event
+    cdef TrackEventLegacyEvent legacy
     cdef Interned *found
-    cdef Span name = nothing(), legacy = nothing()
-    cdef uint64_t type = 0, name_iid = 0, category = 0
-    cdef int64_t categories = 0, phase = 0, pid = 0, tid = 0
-    cdef bint has_type = False, has_track = False, has_phase = False, has_value = False
-    cdef bint single = True, has_args = False
-    cdef bint has_pid = False, has_tid = False
-    cdef int32_t index
-    cdef Known *track
+    cdef uint64_t name_iid
+    read_track_event(message, &event)
+    read_track_event_legacy_event(event.legacy_event, &legacy)
     if t != NULL:
         tables.interned.touch(t)
-    while next_field(&rest, &f):
-        if f.number == TRACK_EVENT_CATEGORY_IIDS:
-            if f.wire == BYTES:
-                single = False
-            category = f.value
-            categories += 1
-        elif f.number == TRACK_EVENT_CATEGORIES:
-            single = False
-            categories += 1
-        elif f.number == TRACK_EVENT_NAME_IID and is_number(&f):
-            name_iid = f.value
-        elif f.number == TRACK_EVENT_TYPE and is_number(&f):
-            type = <uint32_t>f.value
-            has_type = True
-        elif f.number == TRACK_EVENT_TRACK_UUID and is_number(&f):
-            w.track = f.value
-            has_track = True
-        elif f.number == TRACK_EVENT_COUNTER_VALUE and is_number(&f):
-            w.value = <double><int64_t>f.value
-            has_value = True
-        elif f.number == TRACK_EVENT_DOUBLE_COUNTER_VALUE and f.wire == FIXED64:
-            memcpy(&w.value, &f.value, 8)
-            has_value = True
-        elif f.wire != BYTES:
-            continue
-        elif f.number == TRACK_EVENT_DEBUG_ANNOTATIONS:
-            has_args = True
-        elif f.number == TRACK_EVENT_NAME:
-            name = span_of(&f)
-        elif f.number == TRACK_EVENT_LEGACY_EVENT:
-            legacy = span_of(&f)
-    w.type = type_of(type)
-    if is_set(legacy):
-        phase = <int64_t>load_number(legacy, LEGACY_EVENT_PHASE, &has_phase)
-        if has_phase and w.type != TYPE_COUNTER and w.type != TYPE_STATE:
-            w.type = type_of_phase(<int32_t>phase)
-        if name_iid == 0:
-            name_iid = load_number(legacy, LEGACY_EVENT_NAME_IID, &has_pid)
-        pid = <int64_t>load_number(legacy, LEGACY_EVENT_PID_OVERRIDE, &has_pid)
-        tid = <int64_t>load_number(legacy, LEGACY_EVENT_TID_OVERRIDE, &has_tid)
-    if w.type == TYPE_COUNTER and has_value:
+    w.type = type_of(<uint32_t>event.type)
+    if legacy.has_phase and w.type != TYPE_COUNTER and w.type != TYPE_STATE:
+        w.type = type_of_phase(legacy.phase)
+    if w.type == TYPE_COUNTER and event.has_counter_value:
+        w.value = <double>event.counter_value
         w.has |= HAS_VALUE
-
+    elif w.type == TYPE_COUNTER and event.has_double_counter_value:
+        w.value = event.double_counter_value
+        w.has |= HAS_VALUE
+    name_iid = event.name_iid or legacy.name_iid
     if name_iid:
         found = tables.interned.look(t, TABLE_NAMES, name_iid)
         if found != NULL:
             w.codes[TEXT_NAME] = tables.batch.code_text(TEXT_NAME, &found.text)
-    elif is_set(name):
-        w.codes[TEXT_NAME] = tables.batch.code_foreign(TEXT_NAME, name)
-    if categories == 1 and single:
-        found = tables.interned.look(t, TABLE_CATEGORIES, category)
+    elif is_set(event.name):
+        w.codes[TEXT_NAME] = tables.batch.code_foreign(TEXT_NAME, event.name)
+    if event.n_category_iids == 1 and not event.packed_category_iids and event.n_categories == 0:
+        found = tables.interned.look(t, TABLE_CATEGORIES, event.category_iids)
         if found != NULL:
             w.codes[TEXT_CATEGORY] = tables.batch.code_text(TEXT_CATEGORY, &found.text)
-    elif categories:
-        set_category(tables, t, event, categories, w)
+    elif event.n_category_iids or event.n_categories:
+        set_category(tables, t, message, w)
+    set_track(tables, p, place, &event, &legacy, w)
+    if is_set(event.debug_annotations):
+        put_args(&tables.batch.args, tables.interned, t, message, w)
+    return 0
 
-    if not has_track and place.has_track:
+
+cdef int set_track(
+    NameTables tables, const ImportedPacket *p, Place *place, const TrackEvent *event,
+    const TrackEventLegacyEvent *legacy, RowDetails *w
+) except -1 nogil:
+    """ParseInitialTrackAssociation: the track of an event, or its thread."""
+    cdef int32_t index
+    cdef Known *track
+    w.track = event.track_uuid
+    if not event.has_track_uuid and place.has_track:
         w.track = place.track
-    if has_track or place.has_track:
+    if event.has_track_uuid or place.has_track:
         w.has |= HAS_TRACK
     if w.track:
         index = tables.directory.find(p.machine, TRACK, 0, w.track)
@@ -149,17 +123,22 @@ cdef int name_track_event(
                 w.tid = track.tid
                 w.has |= HAS_TID
                 tables.set_known(TEXT_THREAD_NAME, track.thread, w)
-    elif has_pid:
-        tables.set_thread(p.machine, has_tid, <int32_t>pid, <int32_t>tid, w)
-    elif place.has_thread and (has_tid or not has_track or not has_type):
-        tables.set_thread(p.machine, True, place.pid, <int32_t>tid if has_tid else place.tid, w)
-    if has_args:
-        put_args(&tables.batch.args, tables.interned, t, event, w)
+    elif legacy.has_pid_override:
+        tables.set_thread(
+            p.machine, legacy.has_tid_override, legacy.pid_override, legacy.tid_override, w
+        )
+    elif place.has_thread and (
+        legacy.has_tid_override or not event.has_track_uuid or not event.has_type
+    ):
+        tables.set_thread(
+            p.machine, True, place.pid,
+            legacy.tid_override if legacy.has_tid_override else place.tid, w,
+        )
     return 0
 
 
 cdef int set_category(
-    NameTables tables, Interning *t, Span event, int64_t n, RowDetails *w
+    NameTables tables, Interning *t, Span event, RowDetails *w
 ) except -1 nogil:
     """Several categories, the interned ones first, with commas between them."""
     cdef Span rest

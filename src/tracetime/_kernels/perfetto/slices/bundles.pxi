@@ -30,15 +30,14 @@ cdef int log_bundle(
     cdef Span rest = bundle
     cdef Field f
     cdef Span event = nothing()
-    cdef bint found
-    cdef uint32_t cpu = <uint32_t>load_number(bundle, BUNDLE_CPU, &found)
+    cdef FtraceEventBundle said
     cdef int64_t i, item = -1
-    cdef Span sched = load_bytes(bundle, BUNDLE_COMPACT_SCHED)
     cdef FtraceStart *start = log.ftrace_of(p.machine)
+    read_ftrace_event_bundle(bundle, &said)
     if p.ftrace_valid_ns > start.valid_ns:
         start.valid_ns = p.ftrace_valid_ns
-    if is_set(sched):
-        log_switches(log, p, sched, rows, first, cpu)
+    if is_set(said.compact_sched):
+        log_switches(log, p, said.compact_sched, rows, first, said.cpu)
     for i in range(first, rows.n):
         if rows.kind[i] != KIND_FTRACE_EVENT or rows.status[i] > AS_IS:
             continue
@@ -47,39 +46,26 @@ cdef int log_bundle(
                 item += 1
                 event = span_of(&f)
         if item == <int64_t>rows.item[i]:
-            log_event(log, p, event, rows.trace_time[i], log.base + i, cpu)
+            log_event(log, p, event, rows.trace_time[i], log.base + i, said.cpu)
     return 0
 
 
 cdef int log_event(
     SliceLog log, const ImportedPacket *p, Span event, int64_t ts, int64_t row, uint32_t cpu
 ) except -1 nogil:
-    cdef Span rest = event
-    cdef Field f
-    cdef Span within = nothing()
-    cdef uint32_t field = 0
-    cdef bint has_pid = False
-    cdef int32_t pid = 0
+    cdef FtraceEvent said = read_ftrace_event(event)
     cdef Entry *e
-    while next_field(&rest, &f):
-        if f.wire == BYTES:
-            if field == 0:
-                field = f.number
-                within = span_of(&f)
-        elif f.number == FTRACE_EVENT_PID and not has_pid:
-            pid = <int32_t>f.value
-            has_pid = True
-    if not has_pid or not matters(field):
+    if not said.has_pid or not matters(said.kind):
         return 0
     e = log.add(ENTRY_FTRACE, ts, p.machine, log.queue(p.machine, QUEUE_FTRACE, cpu))
     if e == NULL:
         return 0
     e.row = row
-    e.name = <int32_t>field
-    e.thread = pid
+    e.name = <int32_t>said.kind
+    e.thread = said.pid
     e.payload = log.payloads.n
-    e.payload_size = <int32_t>(within.end - within.data)
-    return put_bytes(&log.payloads, within.data, within.end - within.data)
+    e.payload_size = <int32_t>(said.message.end - said.message.data)
+    return put_bytes(&log.payloads, said.message.data, e.payload_size)
 
 
 cdef int log_switches(
@@ -87,12 +73,13 @@ cdef int log_switches(
 ) except -1 nogil:
     """compact_sched: log each thread that was switched to, and its name."""
     cdef Span rest = sched
-    cdef Span threads = load_bytes(sched, SCHED_SWITCH_NEXT_PID)
-    cdef Span names = load_bytes(sched, SCHED_SWITCH_NEXT_COMM_INDEX)
+    cdef FtraceEventBundleCompactSched columns
     cdef Field f
     cdef uint64_t tid = 0, name = 0
     cdef int64_t i, n_names = 0
     cdef Entry *e
+    read_ftrace_event_bundle_compact_sched(sched, &columns)
+    cdef Span threads = columns.switch_next_pid, names = columns.switch_next_comm_index
     while next_field(&rest, &f):
         if f.number == SCHED_INTERN_TABLE and f.wire == BYTES:
             n_names += 1

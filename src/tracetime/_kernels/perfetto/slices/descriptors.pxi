@@ -9,30 +9,25 @@ cdef enum:
     KTHREADD = 2                    # the parent of all threads of the kernel
 
 
-cdef int replay_track_descriptor(SliceLog log, uint32_t machine, Span track) except -1 nogil:
+cdef int replay_track_descriptor(SliceLog log, uint32_t machine, Span message) except -1 nogil:
     """ParseTrackDescriptor."""
-    cdef Span thread = load_bytes(track, TRACK_DESCRIPTOR_THREAD)
-    cdef Span process = load_bytes(track, TRACK_DESCRIPTOR_PROCESS)
-    cdef Span chrome
-    cdef bint found, is_typed
-    cdef bint sandboxed
+    cdef TrackDescriptor track
+    cdef ChromeThreadDescriptor chrome
+    cdef bint found
     cdef int32_t which
     cdef uint64_t type
-    cdef uint64_t uuid = load_number(track, TRACK_DESCRIPTOR_UUID, &found)
-    if not found or log.tree.resolve(machine, uuid) < 0:
+    read_track_descriptor(message, &track)
+    if not track.has_uuid or log.tree.resolve(machine, track.uuid) < 0:
         return 0
-    if is_set(thread):
-        chrome = load_bytes(track, TRACK_DESCRIPTOR_CHROME_THREAD)
-        sandboxed = load_number(chrome, CHROME_THREAD_IS_SANDBOXED_TID, &found) != 0
-        which = replay_thread_descriptor(log, machine, thread, sandboxed)
-        type = load_number(chrome, CHROME_THREAD_THREAD_TYPE, &is_typed)
-        if is_typed and type < <uint64_t>log.n_thread_names:
-            log.processes.name_thread(which, log.thread_names[type], THREAD_BY_TYPE)
-    elif is_set(process):
-        which = replay_process_descriptor(log, machine, process)
-        chrome = load_bytes(track, TRACK_DESCRIPTOR_CHROME_PROCESS)
-        if is_set(chrome):
-            type = load_number(chrome, CHROME_PROCESS_PROCESS_TYPE, &found)
+    if is_set(track.thread):
+        read_chrome_thread_descriptor(track.chrome_thread, &chrome)
+        which = replay_thread_descriptor(log, machine, track.thread, chrome.is_sandboxed_tid)
+        if chrome.has_thread_type and 0 <= chrome.thread_type < log.n_thread_names:
+            log.processes.name_thread(which, log.thread_names[chrome.thread_type], THREAD_BY_TYPE)
+    elif is_set(track.process):
+        which = replay_process_descriptor(log, machine, track.process)
+        if is_set(track.chrome_process):
+            type = load_number(track.chrome_process, CHROME_PROCESS_PROCESS_TYPE, &found)
             name_by_type(log, which, type, type == RENDERER or type == EXTENSION_RENDERER)
     return 0
 
@@ -52,21 +47,16 @@ cdef int32_t replay_thread_descriptor(
     SliceLog log, uint32_t machine, Span thread, bint sandboxed
 ) except -1 nogil:
     """ParseThreadDescriptor."""
-    cdef bint found
-    cdef int64_t pid = <int32_t>load_number(thread, THREAD_DESCRIPTOR_PID, &found)
-    cdef int64_t tid = <int64_t>load_number(thread, THREAD_DESCRIPTOR_TID, &found)
-    cdef Span name = load_bytes(thread, THREAD_DESCRIPTOR_THREAD_NAME)
+    cdef ThreadDescriptor said
     cdef int32_t which, code = NO_NAME
-    cdef uint64_t type
+    read_thread_descriptor(thread, &said)
     if sandboxed:
-        tid = synthetic_tid(tid, pid)
-    which = log.processes.update_thread(machine, tid, pid)
-    if name.end > name.data:
-        code = log.strings.code_foreign(name)
-    else:
-        type = load_number(thread, THREAD_DESCRIPTOR_CHROME_THREAD_TYPE, &found)
-        if found and type < <uint64_t>log.n_thread_names:
-            code = log.thread_names[type]
+        said.tid = synthetic_tid(said.tid, said.pid)
+    which = log.processes.update_thread(machine, said.tid, said.pid)
+    if said.thread_name.end > said.thread_name.data:
+        code = log.strings.code_foreign(said.thread_name)
+    elif said.has_chrome_thread_type and 0 <= said.chrome_thread_type < log.n_thread_names:
+        code = log.thread_names[said.chrome_thread_type]
     log.processes.name_thread(which, code, THREAD_BY_DESCRIPTOR)
     return which
 
@@ -75,16 +65,18 @@ cdef int32_t replay_process_descriptor(
     SliceLog log, uint32_t machine, Span process
 ) except -1 nogil:
     """ParseProcessDescriptor."""
-    cdef bint found
-    cdef int64_t pid = <uint32_t>load_number(process, PROCESS_DESCRIPTOR_PID, &found)
-    cdef int32_t which = log.processes.process(machine, pid)
-    cdef Span name = load_bytes(process, PROCESS_DESCRIPTOR_PROCESS_NAME)
-    cdef uint64_t type
-    if name.end > name.data:
-        log.processes.name_process(which, log.strings.code_foreign(name), PROCESS_BY_DESCRIPTOR)
-    type = load_number(process, PROCESS_DESCRIPTOR_CHROME_PROCESS_TYPE, &found)
-    if found:
-        name_by_type(log, which, type, type == RENDERER)
+    cdef ProcessDescriptor said
+    cdef int32_t which
+    read_process_descriptor(process, &said)
+    which = log.processes.process(machine, <uint32_t>said.pid)
+    if said.process_name.end > said.process_name.data:
+        log.processes.name_process(
+            which, log.strings.code_foreign(said.process_name), PROCESS_BY_DESCRIPTOR
+        )
+    if said.has_chrome_process_type:
+        name_by_type(
+            log, which, said.chrome_process_type, said.chrome_process_type == RENDERER
+        )
     return which
 
 
@@ -109,61 +101,45 @@ cdef int replay_process_tree(SliceLog log, uint32_t machine, Span tree) except -
     """ParseProcessTree."""
     cdef Span rest = tree
     cdef Field f
-    cdef Span one, name
-    cdef bint found
+    cdef ProcessTreeThread thread
     cdef int64_t tid
-    cdef int32_t which
     while next_field(&rest, &f):
         if f.number == TREE_PROCESSES and f.wire == BYTES:
             replay_tree_process(log, machine, span_of(&f))
     rest = tree
     while next_field(&rest, &f):
         if f.number == TREE_THREADS and f.wire == BYTES:
-            one = span_of(&f)
-            tid = <uint32_t>load_number(one, TREE_THREAD_TID, &found)
-            log.processes.update_thread(
-                machine, tid, <uint32_t>load_number(one, TREE_THREAD_TGID, &found)
-            )
-            name = load_bytes(one, TREE_THREAD_NAME)
-            if is_set(name):
-                if tid == <uint32_t>load_number(one, TREE_THREAD_TGID, &found):
-                    name = without_queue(name)
-                which = log.processes.thread(machine, tid)
+            read_process_tree_thread(span_of(&f), &thread)
+            tid = <uint32_t>thread.tid
+            log.processes.update_thread(machine, tid, <uint32_t>thread.tgid)
+            if is_set(thread.name):
+                if thread.tid == thread.tgid:
+                    thread.name = without_queue(thread.name)
                 log.processes.name_thread(
-                    which, log.strings.code_foreign(name), THREAD_BY_SYSTEM
+                    log.processes.thread(machine, tid), log.strings.code_foreign(thread.name),
+                    THREAD_BY_SYSTEM,
                 )
     return 0
 
 
 cdef int replay_tree_process(SliceLog log, uint32_t machine, Span process) except -1 nogil:
-    """A process. Its name is its first argument, cut at a blank if there is only one."""
-    cdef Span rest = process
-    cdef const uint8_t *blank
-    cdef Field f
-    cdef Span name = nothing()
-    cdef int arguments = 0
-    cdef bint found
-    cdef int64_t pid = <uint32_t>load_number(process, TREE_PROCESS_PID, &found)
-    cdef int64_t parent = <uint32_t>load_number(process, TREE_PROCESS_PPID, &found)
-    cdef int32_t which, code
-    while next_field(&rest, &f):
-        if f.number == TREE_PROCESS_CMDLINE and f.wire == BYTES:
-            if arguments == 0:
-                name = span_of(&f)
-            arguments += 1
-    if arguments == 0:
+    """A process."""
+    cdef ProcessTreeProcess said
+    cdef int64_t pid
+    cdef int32_t which
+    read_process_tree_process(process, &said)
+    if said.n_cmdline == 0:
         return 0
-    if parent == KTHREADD:
-        name = without_queue(name)
-    log.processes.process(machine, parent)
+    pid = <uint32_t>said.pid
+    if said.ppid == KTHREADD:
+        said.cmdline = without_queue(said.cmdline)
+    log.processes.process(machine, <uint32_t>said.ppid)
     which = log.processes.process(machine, pid)
-    if load_number(process, TREE_PROCESS_CMDLINE_IS_COMM, &found):
+    if said.cmdline_is_comm:
         log.processes.name_thread(
-            log.processes.thread(machine, pid), log.strings.code_foreign(name), THREAD_BY_SYSTEM
+            log.processes.thread(machine, pid), log.strings.code_foreign(said.cmdline),
+            THREAD_BY_SYSTEM,
         )
-    if arguments == 1 and name.end > name.data:
-        blank = <const uint8_t *>memchr(name.data, c" ", <size_t>(name.end - name.data))
-        if blank != NULL:
-            name.end = blank
-    code = log.strings.code_foreign(name)
-    return log.processes.name_process(which, code, PROCESS_BY_SYSTEM)
+    return log.processes.name_process(
+        which, log.strings.code_foreign(process_name(&said)), PROCESS_BY_SYSTEM
+    )

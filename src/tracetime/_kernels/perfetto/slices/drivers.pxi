@@ -38,10 +38,10 @@ cdef int32_t category(SliceLog log) except -2 nogil:
 cdef int replay_transaction(SliceLog log, int32_t number, Span event) except -1 nogil:
     """BinderTracker::Transaction: the event's thread sends."""
     cdef Entry *e = &log.entries[number]
-    cdef bint found
-    cdef int64_t id = <int32_t>load_number(event, BINDER_DEBUG_ID, &found)
-    cdef bint is_reply = <int32_t>load_number(event, BINDER_REPLY, &found) == 1
-    cdef bint one_way = load_number(event, BINDER_FLAGS, &found) & ONE_WAY
+    cdef BinderTransactionFtraceEvent call
+    read_binder_transaction_ftrace_event(event, &call)
+    cdef bint is_reply = call.reply == 1
+    cdef bint one_way = call.flags & ONE_WAY
     cdef int32_t track = log.tables.thread_track(log.processes.thread(e.machine, <uint32_t>e.thread))
     if is_reply:
         log.slices.finish(e.ts, track, NO_NAME, NO_NAME, number)
@@ -55,7 +55,7 @@ cdef int replay_transaction(SliceLog log, int32_t number, Span event) except -1 
             e.ts, OPEN, track, category(log),
             log.strings.code(<const uint8_t *>b"binder transaction", 18), number,
         )
-    log.memos.of(MEMO_TRANSACTION, e.machine, id)[0] = (
+    log.memos.of(MEMO_TRANSACTION, e.machine, call.debug_id)[0] = (
         (IS_REPLY if is_reply else 0) | (IS_ONE_WAY if one_way else 0)
     )
     return 0
@@ -98,12 +98,10 @@ cdef enum:
 cdef int replay_fence(SliceLog log, int32_t number, uint32_t field, Span event) except -1 nogil:
     """DmaFenceInit, ...Emit, ...Signaled, ...WaitStart and ...WaitEnd."""
     cdef Entry *e = &log.entries[number]
-    cdef bint found
-    cdef uint32_t context = <uint32_t>load_number(event, DMA_FENCE_CONTEXT, &found)
-    cdef uint32_t fence = <uint32_t>load_number(event, DMA_FENCE_SEQNO, &found)
-    cdef Span name = load_bytes(event, DMA_FENCE_TIMELINE)
+    cdef DmaFenceInitFtraceEvent said
     cdef FenceTimeline *timeline
     cdef int32_t track
+    read_dma_fence_init_ftrace_event(event, &said)
     if field == FTRACE_EVENT_DMA_FENCE_WAIT_START or field == FTRACE_EVENT_DMA_FENCE_WAIT_END:
         track = log.tables.thread_track(log.processes.thread(e.machine, <uint32_t>e.thread))
         if field == FTRACE_EVENT_DMA_FENCE_WAIT_END:
@@ -114,12 +112,14 @@ cdef int replay_fence(SliceLog log, int32_t number, uint32_t field, Span event) 
                 log.strings.code(<const uint8_t *>b"dma_fence_wait", 14), number,
             )
         return 0
-    if name.end - name.data == 7 and memcmp(name.data, b"unbound", 7) == 0:
+    if said.timeline.end - said.timeline.data == 7 and (
+        memcmp(said.timeline.data, b"unbound", 7) == 0
+    ):
         # Containers of other fences: a timeline for each would be too many.
         return 0
-    timeline = timeline_of(log, e.machine, context, name)
+    timeline = timeline_of(log, e.machine, said.context, said.timeline)
     if field == FTRACE_EVENT_DMA_FENCE_SIGNALED:
-        if timeline.first == NONE or fence < log.fences[timeline.first].number:
+        if timeline.first == NONE or said.seqno < log.fences[timeline.first].number:
             return 0
         timeline.first = log.fences[timeline.first].next
         log.slices.finish(e.ts, timeline.track, NO_NAME, NO_NAME, number)
@@ -136,7 +136,7 @@ cdef int replay_fence(SliceLog log, int32_t number, uint32_t field, Span event) 
             timeline.first = NONE
     grow(<void **>&log.fences, &log.fences_capacity, log.n_fences + 1, sizeof(Fence))
     log.fences[log.n_fences].next = NONE
-    log.fences[log.n_fences].number = fence
+    log.fences[log.n_fences].number = said.seqno
     if timeline.first == NONE:
         timeline.first = <int32_t>log.n_fences
         begin(log, timeline, number)

@@ -10,95 +10,39 @@ cdef enum:
     OTHER_PHASE = 1                 # none that has a meaning
 
 
-# long: one pass over the fields, then what follows from them together
+# long: one pass over the rows, then what follows from the fields together
 cdef int log_track_event(
-    SliceLog log, const ImportedPacket *p, Span event, Rows rows, int64_t first
+    SliceLog log, const ImportedPacket *p, Span message, Rows rows, int64_t first
 ) except -1 nogil:
     """TokenizeTrackEventPacket, ParseTrackEventCategory and ParseTrackEventName."""
-    cdef Span rest = event
     cdef Place *place = log.interned.place(p.sequence)
     cdef SequenceState *state = log.sequence(p.sequence)
     # Data interned before packets were lost is not valid any more.
     cdef Interning *t = place.interned if p.valid else NULL
-    cdef Field f
+    cdef TrackEvent event
+    cdef TrackEventLegacyEvent legacy
     cdef Interned *found
     cdef Entry *e
-    cdef Span name = nothing(), legacy = nothing(), inline_category = nothing()
-    cdef uint64_t type = 0, name_iid = 0, category = 0, track = 0
-    cdef int64_t i, row = -1, categories = 0, absolute_us = 0
-    cdef uint8_t flags = 0
-    cdef bint has_track = False, has_name = False, single = True, has_args = False, had
-    cdef bint is_legacy_time = False, has_delta = False, has_counters = False
-    cdef bint has_doubles = False
-    cdef int64_t counters = 0
+    cdef uint64_t name_iid
+    cdef int64_t i, row = -1
+    cdef bint is_legacy_time
     cdef int32_t thread
-    cdef RowDetails w
     if not p.has_sequence_id:
         return 0
-    while next_field(&rest, &f):
-        if f.number == TRACK_EVENT_CATEGORY_IIDS:
-            if f.wire == BYTES:
-                single = False
-            category = f.value
-            categories += 1
-        elif f.number == TRACK_EVENT_CATEGORIES:
-            single = False
-            categories += 1
-            if f.wire == BYTES:
-                inline_category = span_of(&f)
-        elif f.number == TRACK_EVENT_NAME_IID and is_number(&f):
-            name_iid = f.value
-        elif f.number == TRACK_EVENT_TYPE and is_number(&f):
-            type = <uint32_t>f.value
-            flags |= HAS_TYPE
-        elif f.number == TRACK_EVENT_TRACK_UUID and is_number(&f):
-            track = f.value
-            has_track = True
-            flags |= HAS_TRACK_UUID
-        elif f.number == TRACK_EVENT_TIMESTAMP_ABSOLUTE_US and is_number(&f):
-            absolute_us = <int64_t>f.value
-        elif f.number == TRACK_EVENT_TIMESTAMP_DELTA_US and is_number(&f):
-            is_legacy_time = True
-        elif (
-            f.number == TRACK_EVENT_THREAD_TIME_DELTA_US
-            or f.number == TRACK_EVENT_THREAD_INSTRUCTION_COUNT_DELTA
-        ) and is_number(&f):
-            has_delta = True
-        elif f.number == TRACK_EVENT_EXTRA_COUNTER_VALUES:
-            has_counters = True
-            # A packed field may hold more of them than are known.
-            counters += 1 if is_number(&f) else <int64_t>MOST_EXTRA_COUNTERS + 1
-        elif f.number == TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS:
-            counters = <int64_t>MOST_EXTRA_COUNTERS + 1
-        elif f.number == TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES:
-            has_doubles = True
-        elif f.wire != BYTES:
-            continue
-        elif f.number == TRACK_EVENT_DEBUG_ANNOTATIONS:
-            has_args = True
-        elif f.number == TRACK_EVENT_NAME:
-            name = span_of(&f)
-            has_name = True
-        elif f.number == TRACK_EVENT_LEGACY_EVENT:
-            legacy = span_of(&f)
-    if type == TYPE_COUNTER or type == TYPE_STATE:
+    read_track_event(message, &event)
+    if event.type == TYPE_COUNTER or event.type == TYPE_STATE:
         return 0
-    if has_delta and not (p.valid and state.has_reference):
+    if (event.has_thread_time_delta_us or event.has_thread_instruction_count_delta) and not (
+        p.valid and state.has_reference
+    ):
         return 0
-    if absolute_us:
-        is_legacy_time = True
+    is_legacy_time = event.has_timestamp_delta_us or event.timestamp_absolute_us != 0
     for i in range(first, rows.n):
         if rows.kind[i] == (KIND_TRACK_EVENT_LEGACY if is_legacy_time else KIND_PACKET):
             if rows.status[i] <= AS_IS:
                 row = i
-    if row < 0:
+    if row < 0 or not counters_are_known(log, p, &event, message, state):
         return 0
-    if has_doubles or has_counters and counters > state.known_counters:
-        if not counters_are_known(log, p, event, state, has_counters, has_doubles):
-            return 0
-        if counters <= MOST_EXTRA_COUNTERS:
-            # Those of the defaults, which stay known.
-            state.known_counters = max(state.known_counters, counters)
     thread = log.thread_of(p.sequence)
     e = log.add(
         ENTRY_TRACK_EVENT, rows.trace_time[row], p.machine, log.queue(p.machine, 1, 0)
@@ -108,108 +52,93 @@ cdef int log_track_event(
     e.row = log.base + row
     if t != NULL:
         log.interned.touch(t)
-    if is_set(legacy):
-        if name_iid == 0:
-            name_iid = load_number(legacy, LEGACY_EVENT_NAME_IID, &had)
-        log_legacy(log, e, legacy)
+    name_iid = event.name_iid
+    if is_set(event.legacy_event):
+        read_track_event_legacy_event(event.legacy_event, &legacy)
+        name_iid = name_iid or legacy.name_iid
+        log_legacy(log, e, &legacy)
     if name_iid:
         found = log.interned.look(t, TABLE_NAMES, name_iid)
         if found != NULL:
             e.name = log.code_text(&found.text)
-    elif has_name:
-        e.name = log.strings.code_foreign(name)
-    if categories == 1 and single:
-        found = log.interned.look(t, TABLE_CATEGORIES, category)
+    elif is_set(event.name):
+        e.name = log.strings.code_foreign(event.name)
+    if event.n_category_iids == 1 and not event.packed_category_iids and event.n_categories == 0:
+        found = log.interned.look(t, TABLE_CATEGORIES, event.category_iids)
         if found != NULL:
             e.category = log.code_text(&found.text)
         else:
-            e.category = unknown_category(log, category)
-    elif categories == 1 and is_set(inline_category):
+            e.category = unknown_category(log, event.category_iids)
+    elif event.n_category_iids == 0 and event.n_categories == 1 and is_set(event.categories):
         # Empty as it may be: only of several, nothing but empty ones are none.
-        e.category = log.strings.code_foreign(inline_category)
-    elif categories:
-        e.category = joined_categories(log, t, event)
-    e.type = <uint8_t>type if type < 256 else 255
-    e.flags = e.flags | flags
-    e.track = track if has_track else (place.track if place.has_track else 0)
+        e.category = log.strings.code_foreign(event.categories)
+    elif event.n_category_iids or event.n_categories:
+        e.category = joined_categories(log, t, message)
+    e.type = <uint8_t>event.type if 0 <= event.type < 256 else 255
+    if event.has_type:
+        e.flags |= HAS_TYPE
+    if event.has_track_uuid:
+        e.flags |= HAS_TRACK_UUID
+    e.track = place.track if place.has_track and not event.has_track_uuid else event.track_uuid
     e.thread = thread
-    if has_args and e.phase == c"M":
-        e.category = NO_NAME
-        name = load_first(event)
-        if name.end > name.data:
-            e.category = log.strings.code_foreign(name)
-    elif has_args and log.args_limit and log.args.n >= log.args_limit:
+    if is_set(event.debug_annotations):
+        log_args(log, e, t, &event, message)
+    return 0
+
+
+cdef int log_args(
+    SliceLog log, Entry *e, Interning *t, const TrackEvent *event, Span message
+) except -1 nogil:
+    """Keep the debug annotations of an event; the first one of a metadata event is a name."""
+    cdef Span name
+    cdef RowDetails w
+    if e.phase == c"M":
+        name = load_bytes(event.debug_annotations, DEBUG_STRING_VALUE)
+        e.category = log.strings.code_foreign(name) if name.end > name.data else NO_NAME
+    elif log.args_limit and log.args.n >= log.args_limit:
         log.args_left_out += 1
-    elif has_args and log.args_limit:
-        put_args(&log.args, log.interned, t, event, &w)
+    elif log.args_limit:
+        put_args(&log.args, log.interned, t, message, &w)
         e.payload = w.args
         e.payload_size = <int32_t>(w.args_end - w.args)
     return 0
 
 
-cdef Span load_first(Span event) noexcept nogil:
-    """The text of the first debug annotation: the name in a metadata event."""
-    cdef Span rest = event
-    cdef Field f
-    while next_field(&rest, &f):
-        if f.number == TRACK_EVENT_DEBUG_ANNOTATIONS and f.wire == BYTES:
-            return load_bytes(span_of(&f), DEBUG_STRING_VALUE)
-    return nothing()
-
-
-cdef int log_legacy(SliceLog log, Entry *e, Span message) except -1 nogil:
-    """Read a LegacyEvent. Fields other than the phase are rare and kept apart."""
-    cdef Span rest = message
-    cdef Field f
+cdef int log_legacy(SliceLog log, Entry *e, const TrackEventLegacyEvent *legacy) except -1 nogil:
+    """Fields other than the phase are rare and kept apart."""
     cdef Legacy said
-    cdef int32_t phase
-    cdef bint other = False, has_unscoped = False, has_global = False, has_local = False
-    cdef int64_t unscoped = 0, global_ = 0, local = 0
+    if legacy.has_phase:
+        e.flags |= HAS_PHASE
+        e.phase = <uint8_t>legacy.phase if 32 <= legacy.phase < 127 else <uint8_t>OTHER_PHASE
+    if not (
+        legacy.has_duration_us or legacy.has_unscoped_id or legacy.has_global_id
+        or legacy.has_local_id or is_set(legacy.id_scope) or legacy.has_instant_event_scope
+        or legacy.has_pid_override or legacy.has_tid_override
+    ):
+        return 0
     memset(&said, 0, sizeof(Legacy))
+    said.duration_ns = saturating_mul(legacy.duration_us, 1000)
     said.id_scope = NO_NAME
-    while next_field(&rest, &f):
-        if f.number == LEGACY_EVENT_PHASE and is_number(&f):
-            phase = <int32_t>f.value
-            e.flags |= HAS_PHASE
-            e.phase = <uint8_t>phase if 32 <= phase < 127 else <uint8_t>OTHER_PHASE
-            continue
-        if f.number == LEGACY_EVENT_DURATION_US and is_number(&f):
-            said.duration_ns = saturating_mul(<int64_t>f.value, 1000)
-        elif f.number == LEGACY_EVENT_UNSCOPED_ID and is_number(&f):
-            unscoped = <int64_t>f.value
-            has_unscoped = True
-        elif f.number == LEGACY_EVENT_GLOBAL_ID and is_number(&f):
-            global_ = <int64_t>f.value
-            has_global = True
-        elif f.number == LEGACY_EVENT_LOCAL_ID and is_number(&f):
-            local = <int64_t>f.value
-            has_local = True
-        elif f.number == LEGACY_EVENT_ID_SCOPE and f.wire == BYTES:
-            said.id_scope = log.strings.code_foreign(span_of(&f))
-        elif f.number == LEGACY_EVENT_INSTANT_EVENT_SCOPE and is_number(&f):
-            said.instant_scope = <uint8_t>f.value if f.value <= 3 else 0
-        elif f.number == LEGACY_EVENT_PID_OVERRIDE and is_number(&f):
-            said.pid = <int32_t>f.value
-            said.has_pid = True
-        elif f.number == LEGACY_EVENT_TID_OVERRIDE and is_number(&f):
-            said.tid = <int32_t>f.value
-            said.has_tid = True
-        else:
-            continue
-        other = True
-    if has_unscoped or has_global:
-        said.id = unscoped if has_unscoped else global_
-        said.id_kind = ID_GLOBAL
-    elif has_local:
-        said.id = local
-        said.id_kind = ID_LOCAL
-    if other:
-        grow(
-            <void **>&log.legacies, &log.legacies_capacity, log.n_legacies + 1, sizeof(Legacy)
+    if is_set(legacy.id_scope):
+        said.id_scope = log.strings.code_foreign(legacy.id_scope)
+    if 0 <= legacy.instant_event_scope <= 3:
+        said.instant_scope = <uint8_t>legacy.instant_event_scope
+    said.pid = legacy.pid_override
+    said.has_pid = legacy.has_pid_override
+    said.tid = legacy.tid_override
+    said.has_tid = legacy.has_tid_override
+    if legacy.has_unscoped_id or legacy.has_global_id:
+        said.id = <int64_t>(
+            legacy.unscoped_id if legacy.has_unscoped_id else legacy.global_id
         )
-        log.legacies[log.n_legacies] = said
-        e.legacy = <int32_t>log.n_legacies
-        log.n_legacies += 1
+        said.id_kind = ID_GLOBAL
+    elif legacy.has_local_id:
+        said.id = <int64_t>legacy.local_id
+        said.id_kind = ID_LOCAL
+    grow(<void **>&log.legacies, &log.legacies_capacity, log.n_legacies + 1, sizeof(Legacy))
+    log.legacies[log.n_legacies] = said
+    e.legacy = <int32_t>log.n_legacies
+    log.n_legacies += 1
     return 0
 
 
@@ -265,23 +194,34 @@ cdef int32_t joined_categories(SliceLog log, Interning *t, Span event) except -2
 
 
 cdef bint counters_are_known(
-    SliceLog log, const ImportedPacket *p, Span event, SequenceState *state, bint whole, bint doubles
+    SliceLog log, const ImportedPacket *p, const TrackEvent *event, Span message,
+    SequenceState *state
 ) noexcept nogil:
     """AddExtraCounterValues: an event with counters that are not known is dropped."""
     cdef Span defaults = nothing()
-    cdef int64_t n = 0
+    cdef int64_t n = 0, counters = event.n_extra_counter_values
+    if event.packed_extra_counter_values or event.n_extra_counter_track_uuids:
+        # More of them than are known, or others.
+        counters = <int64_t>MOST_EXTRA_COUNTERS + 1
+    if event.n_extra_double_counter_values == 0 and (
+        event.n_extra_counter_values == 0 or counters <= state.known_counters
+    ):
+        return True
     if state.defaults.n:
         defaults.data = state.defaults.data
         defaults.end = state.defaults.data + state.defaults.n
-    if whole and not values_have_tracks(
-        log, p.machine, event, TRACK_EVENT_EXTRA_COUNTER_VALUES,
+    if not values_have_tracks(
+        log, p.machine, message, TRACK_EVENT_EXTRA_COUNTER_VALUES,
         TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS, defaults, &n,
+    ) or not values_have_tracks(
+        log, p.machine, message, TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES,
+        TRACK_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS, defaults, &n,
     ):
         return False
-    return not doubles or values_have_tracks(
-        log, p.machine, event, TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES,
-        TRACK_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS, defaults, &n,
-    )
+    if counters <= MOST_EXTRA_COUNTERS:
+        # Those of the defaults, which stay known.
+        state.known_counters = max(state.known_counters, counters)
+    return True
 
 
 cdef bint values_have_tracks(

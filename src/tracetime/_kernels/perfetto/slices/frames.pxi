@@ -37,7 +37,7 @@ cdef int32_t track_set(SliceLog log, int32_t process, bint actual) except -1 nog
     return log.tracks.lane_set(key)
 
 
-cdef int32_t track_name(SliceLog log, bint actual) except -2 nogil:
+cdef int32_t timeline_name(SliceLog log, bint actual) except -2 nogil:
     if actual:
         return log.strings.code(<const uint8_t *>b"Actual Timeline", 15)
     return log.strings.code(<const uint8_t *>b"Expected Timeline", 17)
@@ -75,7 +75,7 @@ cdef int begin_frame(SliceLog log, int32_t number, int kind, Span message) excep
         <const uint8_t *>text, snprintf(text, sizeof(text), b"%lld", <long long>token)
     )
     track = log.tracks.begin(
-        track_set(log, process, actual), cookie, False, track_name(log, actual), NONE, process
+        track_set(log, process, actual), cookie, False, timeline_name(log, actual), NONE, process
     )
     log.slices.start(e.ts, OPEN, track, NO_NAME, name, number)
     return 0
@@ -97,7 +97,7 @@ cdef int end_frame(SliceLog log, int32_t number, Span message) except -1 nogil:
     process, actual = memo[0] // 2, memo[0] & 1
     memo[0] = UNSET
     track = log.tracks.end(
-        track_set(log, process, actual), cookie, track_name(log, actual), NONE, process
+        track_set(log, process, actual), cookie, timeline_name(log, actual), NONE, process
     )
     log.slices.finish(e.ts, track, NO_NAME, NO_NAME, number)
     return 0

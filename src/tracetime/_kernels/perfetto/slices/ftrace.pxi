@@ -16,6 +16,8 @@ cdef int replay_ftrace(SliceLog log, int32_t number, Span event) except -1 nogil
     cdef uint32_t field = <uint32_t>e.name
     cdef int64_t pid = <uint32_t>e.thread
     cdef bint found
+    cdef SchedSwitchFtraceEvent switch
+    cdef SchedWakingFtraceEvent waking
     cdef FtraceStart *start = log.ftrace_of(e.machine)
     if e.ts < start.started_ns and not start.keeps:
         return 0
@@ -27,12 +29,18 @@ cdef int replay_ftrace(SliceLog log, int32_t number, Span event) except -1 nogil
     if field == FTRACE_EVENT_PRINT:
         return replay_print(log, number, load_bytes(event, PRINT_BUF))
     if field == FTRACE_EVENT_SCHED_SWITCH:
-        name_by(log, e.machine, event, SCHED_SWITCH_EVENT_NEXT_PID, SCHED_SWITCH_EVENT_NEXT_COMM)
-        return name_by(
-            log, e.machine, event, SCHED_SWITCH_EVENT_PREV_PID, SCHED_SWITCH_EVENT_PREV_COMM
+        read_sched_switch_ftrace_event(event, &switch)
+        name_task(
+            log, e.machine, <uint32_t>switch.next_pid, log.strings.code_foreign(switch.next_comm)
+        )
+        return name_task(
+            log, e.machine, <uint32_t>switch.prev_pid, log.strings.code_foreign(switch.prev_comm)
         )
     if field == FTRACE_EVENT_SCHED_WAKING:
-        name_by(log, e.machine, event, SCHED_WAKING_EVENT_PID, SCHED_WAKING_EVENT_COMM)
+        read_sched_waking_ftrace_event(event, &waking)
+        name_task(
+            log, e.machine, <uint32_t>waking.pid, log.strings.code_foreign(waking.comm)
+        )
         log.processes.thread(e.machine, pid)
         return 0
     if field == FTRACE_EVENT_SCHED_PROCESS_FREE:
@@ -59,25 +67,18 @@ cdef int name_task(SliceLog log, uint32_t machine, int64_t tid, int32_t name) ex
     )
 
 
-cdef int name_by(
-    SliceLog log, uint32_t machine, Span event, uint32_t pid, uint32_t comm
-) except -1 nogil:
-    cdef bint found
-    cdef int64_t tid = <uint32_t>load_number(event, pid, &found)
-    return name_task(log, machine, tid, log.strings.code_foreign(load_bytes(event, comm)))
-
-
 cdef int start_task(SliceLog log, uint32_t machine, int64_t source, Span event) except -1 nogil:
     """ParseTaskNewTask: a new process, or a thread of the process that made it."""
-    cdef bint found
-    cdef int64_t tid = <uint32_t>load_number(event, TASK_NEWTASK_PID, &found)
-    cdef uint64_t flags = load_number(event, TASK_NEWTASK_CLONE_FLAGS, &found)
+    cdef TaskNewtaskFtraceEvent task
+    cdef int64_t tid
     cdef int32_t comm, parent, made
+    read_task_newtask_ftrace_event(event, &task)
+    tid = <uint32_t>task.pid
     if tid == 0:
         # The idle tasks, while a system starts.
         return 0
-    comm = log.strings.code_foreign(load_bytes(event, TASK_NEWTASK_COMM))
-    if not flags & CLONE_THREAD:
+    comm = log.strings.code_foreign(task.comm)
+    if not task.clone_flags & CLONE_THREAD:
         log.processes.start_process(machine, tid, comm, THREAD_BY_FTRACE, True)
         log.processes.thread(machine, source)
         return 0
@@ -89,9 +90,10 @@ cdef int start_task(SliceLog log, uint32_t machine, int64_t source, Span event) 
 
 cdef int rename_task(SliceLog log, uint32_t machine, Span event) except -1 nogil:
     """ParseTaskRename: the name of a main thread is its process's name, too."""
-    cdef bint found
-    cdef int64_t tid = <uint32_t>load_number(event, TASK_RENAME_PID, &found)
-    cdef int32_t comm = log.strings.code_foreign(load_bytes(event, TASK_RENAME_NEWCOMM))
+    cdef TaskRenameFtraceEvent task
+    read_task_rename_ftrace_event(event, &task)
+    cdef int64_t tid = <uint32_t>task.pid
+    cdef int32_t comm = log.strings.code_foreign(task.newcomm)
     cdef int32_t thread = log.processes.thread(machine, tid)
     cdef int32_t process = log.processes.threads[thread].process
     log.processes.name_thread(thread, comm, THREAD_BY_FTRACE)

@@ -10,7 +10,8 @@ cdef class SliceReader(PacketObserver):
 
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
         cdef const TracePacket *m = p.message
-        cdef Span thread
+        cdef TrackDescriptor track
+        cdef ThreadDescriptor thread
         if is_set(m.service_event):
             note_start(self.log, p.machine, m.service_event, rows, first)
         if is_set(m.trace_config):
@@ -23,14 +24,16 @@ cdef class SliceReader(PacketObserver):
             log_bundle(self.log, p, m.ftrace_events, rows, first)
         elif is_set(m.track_descriptor):
             if p.placed:
-                self.log.tree.reserve(p.machine, m.track_descriptor)
-                thread = load_bytes(m.track_descriptor, TRACK_DESCRIPTOR_THREAD)
-                if p.valid and is_set(thread):
-                    self.set_thread(p, m.track_descriptor, thread)
+                read_track_descriptor(m.track_descriptor, &track)
+                read_thread_descriptor(track.thread, &thread)
+                self.log.tree.reserve(p.machine, &track)
+                if p.valid and thread.has_pid and thread.has_tid:
+                    self.set_thread(p, &thread, is_sandboxed(&track))
                 log_message(self.log, p, ENTRY_TRACK_DESCRIPTOR, m.track_descriptor)
         elif is_set(m.thread_descriptor):
             if p.placed and p.valid and p.has_sequence_id:
-                self.set_thread(p, nothing(), m.thread_descriptor)
+                read_thread_descriptor(m.thread_descriptor, &thread)
+                self.set_thread(p, &thread, False)
                 log_message(self.log, p, ENTRY_THREAD_DESCRIPTOR, m.thread_descriptor)
         elif is_set(m.process_descriptor):
             log_message(self.log, p, ENTRY_PROCESS_DESCRIPTOR, m.process_descriptor)
@@ -69,28 +72,17 @@ cdef class SliceReader(PacketObserver):
         state.defaults.n = state.known_counters = 0
         return put_bytes(&state.defaults, defaults.data, defaults.end - defaults.data)
 
-    cdef int set_thread(self, const ImportedPacket *p, Span track, Span thread) except -1 nogil:
+    cdef int set_thread(
+        self, const ImportedPacket *p, const ThreadDescriptor *thread, bint sandboxed
+    ) except -1 nogil:
         """TokenizeThreadDescriptor: the thread that events of this sequence are of."""
-        cdef SequenceState *state
         cdef SequenceThread *made
-        cdef int32_t at
-        cdef Span chrome
-        cdef bint has_pid, has_tid, found
-        cdef int64_t pid = <int64_t>load_number(thread, THREAD_DESCRIPTOR_PID, &has_pid)
-        cdef int64_t tid = <int64_t>load_number(thread, THREAD_DESCRIPTOR_TID, &has_tid)
-        if not p.has_sequence_id or is_set(track) and not (has_pid and has_tid):
+        if not p.has_sequence_id:
             return 0
-        pid = <int>pid
-        if is_set(track):
-            chrome = load_bytes(track, TRACK_DESCRIPTOR_CHROME_THREAD)
-            if load_number(chrome, CHROME_THREAD_IS_SANDBOXED_TID, &found):
-                tid = synthetic_tid(tid, pid)
-        state = self.log.sequence(p.sequence)
-        state.has_reference = True
-        at = self.log.thread_of(p.sequence)
-        made = &self.log.threads[at]
-        made.pid = <int>pid
-        made.tid = tid
+        self.log.sequence(p.sequence).has_reference = True
+        made = &self.log.threads[self.log.thread_of(p.sequence)]
+        made.pid = thread.pid
+        made.tid = synthetic_tid(thread.tid, thread.pid) if sandboxed else thread.tid
         made.is_known = True
         return 0
 

@@ -47,8 +47,6 @@ cdef struct Node:
 cdef enum:
     NONE = -1
     DEEPEST_TREE = 100          # kMaxAncestors
-    COUNTER_THREAD_TIME_NS = 1
-    COUNTER_THREAD_INSTRUCTION_COUNT = 2
 
 
 cdef class TrackTree:
@@ -111,108 +109,43 @@ cdef class TrackTree:
         add_index(&self.table, mix(mix(self.seed ^ uuid) ^ machine), self.n - 1)
         return self.n - 1
 
-    # long: one pass over the fields, then what follows from them together
-    cdef int reserve(self, uint32_t machine, Span descriptor) except -1 nogil:
+    cdef int reserve(self, uint32_t machine, const TrackDescriptor *track) except -1 nogil:
         """TokenizeTrackDescriptorPacket and ReserveDescriptorTrack."""
-        cdef Span rest = descriptor
-        cdef Field f
         cdef Node said
         cdef Node *node
-        cdef Span name = nothing(), static_name = nothing(), atrace_name = nothing()
-        cdef Span thread = nothing(), process = nothing(), counter = nothing()
-        cdef Span chrome = nothing(), key = nothing()
-        cdef uint64_t ordering = 0, number, key_number = 0
-        cdef bint has_uuid = False, found, has_key_number = False
+        cdef ThreadDescriptor thread
+        cdef ProcessDescriptor process
+        cdef Span name
         cdef int64_t i
-        cdef char[64] digits
-        memset(&said, 0, sizeof(Node))
-        said.name = said.merge_key = NO_NAME
-        while next_field(&rest, &f):
-            if is_number(&f):
-                if f.number == TRACK_DESCRIPTOR_UUID:
-                    said.uuid = f.value
-                    has_uuid = True
-                elif f.number == TRACK_DESCRIPTOR_PARENT_UUID:
-                    said.parent = f.value
-                elif f.number == TRACK_DESCRIPTOR_CHILD_ORDERING:
-                    ordering = f.value
-                elif f.number == TRACK_DESCRIPTOR_DISALLOW_MERGING_WITH_SYSTEM_TRACKS:
-                    said.separate = f.value != 0
-                elif f.number == TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR:
-                    number = <uint32_t>f.value
-                    if number <= 1:
-                        said.merge = MERGE_BY_NAME
-                    elif number == 2:
-                        said.merge = MERGE_NOT
-                    elif number == 3:
-                        said.merge = MERGE_BY_KEY
-                elif f.number == TRACK_DESCRIPTOR_SIBLING_MERGE_KEY_INT:
-                    key_number = f.value
-                    has_key_number = True
-            elif f.number == TRACK_DESCRIPTOR_NAME:
-                name = span_of(&f)
-            elif f.number == TRACK_DESCRIPTOR_STATIC_NAME:
-                static_name = span_of(&f)
-            elif f.number == TRACK_DESCRIPTOR_ATRACE_NAME:
-                atrace_name = span_of(&f)
-            elif f.number == TRACK_DESCRIPTOR_THREAD:
-                thread = span_of(&f)
-            elif f.number == TRACK_DESCRIPTOR_PROCESS:
-                process = span_of(&f)
-            elif f.number == TRACK_DESCRIPTOR_CHROME_THREAD:
-                chrome = span_of(&f)
-            elif f.number == TRACK_DESCRIPTOR_COUNTER:
-                counter = span_of(&f)
-            elif f.number == TRACK_DESCRIPTOR_STATE:
-                said.is_state = True
-            elif f.number == TRACK_DESCRIPTOR_SIBLING_MERGE_KEY:
-                key = span_of(&f)
-        if not has_uuid or <uint32_t>ordering > 3:
+        if not track.has_uuid or <uint32_t>track.child_ordering > 3:
             return 0
-        if said.merge == MERGE_BY_KEY:
-            if is_set(key):
-                said.merge_key = self.strings.code_foreign(key)
-            elif has_key_number:
-                number = <uint64_t>snprintf(
-                    digits, sizeof(digits), b"sibling_merge_key_int:%lld", <long long>key_number
-                )
-                said.merge_key = self.strings.code(<const uint8_t *>digits, <int64_t>number)
-        if is_set(name):
-            said.name = self.strings.code_foreign(name)
-        elif is_set(static_name):
-            said.name = self.strings.code_foreign(static_name)
-        elif is_set(atrace_name):
-            said.name = self.strings.code_foreign(atrace_name)
-        if is_set(thread):
-            said.is_state = False
-            said.pid = <int32_t>load_number(thread, THREAD_DESCRIPTOR_PID, &said.has_pid)
-            said.tid = <int64_t>load_number(thread, THREAD_DESCRIPTOR_TID, &said.has_tid)
-            if not said.has_pid or not said.has_tid:
+        memset(&said, 0, sizeof(Node))
+        said.uuid = track.uuid
+        said.parent = track.parent_uuid
+        name = track_name(track)
+        said.name = self.strings.code_foreign(name) if is_set(name) else NO_NAME
+        self.set_merging(track, &said)
+        if is_set(track.thread):
+            read_thread_descriptor(track.thread, &thread)
+            if not thread.has_pid or not thread.has_tid:
                 return 0
-            said.synthetic = is_set(chrome) and (
-                load_number(chrome, CHROME_THREAD_IS_SANDBOXED_TID, &found) != 0
-            )
-        elif is_set(process):
-            said.is_state = False
-            said.separate = False
-            said.pid = <uint32_t>load_number(process, PROCESS_DESCRIPTOR_PID, &said.has_pid)
-            if not said.has_pid:
+            said.pid, said.tid = thread.pid, thread.tid
+            said.has_pid = said.has_tid = True
+            said.separate = track.disallow_merging_with_system_tracks
+            said.synthetic = is_sandboxed(track)
+        elif is_set(track.process):
+            read_process_descriptor(track.process, &process)
+            if not process.has_pid:
                 return 0
-        elif is_set(counter):
-            said.is_state = False
-            said.separate = False
+            said.pid = <uint32_t>process.pid
+            said.has_pid = True
+        elif is_set(track.counter):
             said.is_counter = True
-            said.details = hash_bytes(self.seed, counter.data, counter.end - counter.data)
-            if said.name == NO_NAME:
-                number = load_number(counter, COUNTER_TYPE, &found)
-                if number == COUNTER_THREAD_TIME_NS:
-                    said.name = self.strings.code(<const uint8_t *>b"thread_time", 11)
-                elif number == COUNTER_THREAD_INSTRUCTION_COUNT:
-                    said.name = self.strings.code(
-                        <const uint8_t *>b"thread_instruction_count", 24
-                    )
+            said.details = hash_bytes(
+                self.seed, track.counter.data, track.counter.end - track.counter.data
+            )
         else:
-            said.separate = False
+            said.is_state = is_set(track.state)
         if said.uuid == 0 and said.parent:
             return 0
         i = self.find(machine, said.uuid)
@@ -235,6 +168,23 @@ cdef class TrackTree:
             return 0
         if said.name != NO_NAME and (node.name == NO_NAME or said.merge == MERGE_NOT):
             node.name = said.name
+        return 0
+
+    cdef int set_merging(self, const TrackDescriptor *track, Node *said) except -1 nogil:
+        """Set which of its siblings a track is one with."""
+        cdef char[64] digits
+        said.merge_key = NO_NAME
+        if track.sibling_merge_behavior == 2:
+            said.merge = MERGE_NOT
+        elif track.sibling_merge_behavior == 3:
+            said.merge = MERGE_BY_KEY
+            if is_set(track.sibling_merge_key):
+                said.merge_key = self.strings.code_foreign(track.sibling_merge_key)
+            elif track.has_sibling_merge_key_int:
+                said.merge_key = self.strings.code(<const uint8_t *>digits, snprintf(
+                    digits, sizeof(digits), b"sibling_merge_key_int:%lld",
+                    <long long>track.sibling_merge_key_int,
+                ))
         return 0
 
     cdef bint is_counter(self, uint32_t machine, uint64_t uuid) noexcept nogil:
@@ -442,3 +392,9 @@ cdef class TrackTree:
 cdef inline int64_t synthetic_tid(int64_t tid, int64_t pid) noexcept nogil:
     """CreateSyntheticTid: a unique tid for a thread of a sandbox with its own numbering."""
     return <int64_t>(<uint64_t>pid << 32) | tid
+
+
+cdef bint is_sandboxed(const TrackDescriptor *track) noexcept nogil:
+    """Whether the thread of a track has the number that its sandbox gives it."""
+    cdef bint found
+    return load_number(track.chrome_thread, CHROME_THREAD_IS_SANDBOXED_TID, &found) != 0
