@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tracetime.graph.epochs import breaks
 from tracetime.graph.epochs.bars import guaranteed_bars
 from tracetime.graph.epochs.breaks import Findings, find_breaks
 from tracetime.graph.epochs.nodes import Nodes
@@ -196,10 +198,11 @@ def test_half_widths_that_do_not_hold_are_told_once(off: int) -> None:
 
 
 def test_what_nothing_connects_has_open_bars() -> None:
-    clocks = [SET] * 3
-    rows = Rows.snapshots(clocks, (0, 1), (T, T), 1000)
-    bars = guaranteed_bars(find_breaks(Nodes(clocks, rows)), 0, T[:2], 1)
-    assert (bars.latest < OPEN).all()
+    clocks = [SET] * 4
+    tied = [Rows.snapshots(clocks, pair, (T, T), 1000) for pair in ((0, 1), (2, 3))]
+    found = find_breaks(Nodes(clocks, Rows.all(*tied)))
+    assert (guaranteed_bars(found, 0, T[:2], 1).latest < OPEN).all()
+    assert (guaranteed_bars(found, 0, T[:2], 2).latest == OPEN).all()
 
 
 def test_rows_are_made_of_brackets_pings_and_sets_that_ran_together() -> None:
@@ -211,3 +214,18 @@ def test_rows_are_made_of_brackets_pings_and_sets_that_ran_together() -> None:
     together = Rows.together(clocks, [(0, 5), (1, 6)], [(1, 9), (2, 8)])
     ends = zip(together.one.tolist(), together.other.tolist(), strict=True)
     assert list(ends) == [(0, 1), (0, 2), (1, 2)]
+
+
+def test_what_few_breaks_do_not_explain_has_open_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breaks, "MOST_ROUNDS", 4)
+    clocks, rng = [SET] * 16, np.random.default_rng(1)
+    rows = []
+    for pair in combinations(range(16), 2):
+        t = rng.integers(0, 100 * S, 6)
+        # Each is ahead of all before it, by as much.
+        rows.append(Rows.snapshots(clocks, pair, (t, t + 5 * S), 1000))
+    found = find_breaks(Nodes(clocks, Rows.all(*rows)))
+    assert not found.solved
+    bars = guaranteed_bars(found, 0, T[:2], 1)
+    assert (bars.earliest == -OPEN).all()
+    assert (bars.latest == OPEN).all()

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-MOST_WORK: Final = 50_000
-"""Exchanges in one part, times its sets: three breaks and ten sets take about a hundred."""
+MOST_WORK: Final = 1_000_000
+"""Members looked at while choices are exchanged: three breaks take some thousand."""
 
 Choice = frozenset[int]
 
@@ -57,9 +57,8 @@ def _cheapest_of(sets: list[Choice], prices: Sequence[int]) -> Choice:
     # (sets left, chosen, cost)
     todo: list[tuple[list[Choice], Choice, int]] = [(_least(sets), frozenset(), 0)]
     least = price(best, prices)
-    tries = MOST_WORK // len(sets)
-    while todo and tries:
-        tries -= 1
+    work = MOST_WORK
+    while todo and work > 0:
         left, chosen, cost = todo.pop()
         if not left:
             if cost < least:
@@ -67,6 +66,7 @@ def _cheapest_of(sets: list[Choice], prices: Sequence[int]) -> Choice:
             continue
         smallest: Choice = min(left, key=_size)
         members = sorted(smallest, key=lambda m: (prices[m], m))
+        work -= len(members) * sum(map(len, left))
         for member in reversed(members):
             higher = cost + prices[member]
             rest = [s for s in left if member not in s]

@@ -81,18 +81,22 @@ def _restless(n_clocks: int, rows: Rows) -> list[int]:
     Along a clock that was set back the others fall wherever its readings interleave; against one
     that was set at all most of the others jump.
     """
-    restless = [0] * n_clocks
-    for here, others in enumerate(_ends(n_clocks, rows)):
-        jumps = []
-        for there, which in others.items():
-            mine, theirs = _readings(rows, here, which), _readings(rows, there, which)
-            order = np.lexsort((theirs, mine))
-            rises, own = (np.diff(r[order]).astype(np.float64) for r in (theirs, mine))
-            restless[here] += int(-rises[rises < 0].sum())
-            jumps.append(int(np.abs(rises - own).max(initial=0)))
-        if jumps:
-            restless[here] += sorted(jumps)[(len(jumps) - 1) // 2]
-    return restless
+    here, there = np.concatenate([rows.one, rows.other]), np.concatenate([rows.other, rows.one])
+    mine = np.concatenate([rows.one_ns, rows.other_ns])
+    theirs = np.concatenate([rows.other_ns, rows.one_ns])
+    order = np.lexsort((theirs, mine, there, here))
+    here, there, mine, theirs = (column[order] for column in (here, there, mine, theirs))
+    same = (np.diff(here) == 0) & (np.diff(there) == 0)
+    rises, own = (np.where(same, np.diff(r).astype(np.float64), 0) for r in (theirs, mine))
+    falls = np.bincount(here[1:], np.maximum(-rises, 0), n_clocks)
+    firsts = np.flatnonzero(np.append(True, ~same)[: len(order)])
+    restless = falls.astype(np.int64).tolist()
+    if len(firsts):
+        jumps = np.maximum.reduceat(np.append(0, np.abs(rises - own)), firsts)
+        for clock in range(n_clocks):
+            of_each = np.sort(jumps[here[firsts] == clock])
+            restless[clock] += int(of_each[(len(of_each) - 1) // 2]) if len(of_each) else 0
+    return list(restless)
 
 
 def _guesses(placed: tuple[Values, Values], readings: Values) -> Values:
