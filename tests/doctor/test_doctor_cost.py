@@ -22,6 +22,7 @@ from tracetime.doctor.machine_ties import tied_machines
 from tracetime.doctor.placement import _beyond
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.graph.contents import Contents
+from tracetime.graph.graph import Graph
 from tracetime.graph.tube.paths import Paths
 from tracetime.graph.tube.triangles import Triangles
 from tracetime.graph.tube.tube import Tube
@@ -129,7 +130,7 @@ def test_each_list_of_marks_has_its_own_values(marks, values):
 def test_a_clock_s_way_is_looked_for_once(tmp_path, monkeypatch, n):
     """So is one that is not there; and what snapshots list is put together twice in all."""
     queried, listed = [], []
-    path, series = tt.ClockGraph.path, Written.series
+    path, series = Graph.path, Written.series
 
     def way(self, *args):
         queried.append(args[0])
@@ -139,7 +140,7 @@ def test_a_clock_s_way_is_looked_for_once(tmp_path, monkeypatch, n):
         listed.append(args)
         return series(self, *args, **options)
 
-    monkeypatch.setattr(tt.ClockGraph, "path", way)
+    monkeypatch.setattr(Graph, "path", way)
     monkeypatch.setattr(Written, "series", lists)
     file = tmp_path / "t.pftrace"
     apart = [*costly.separate_sequences(n), *costly.machines(n)]
