@@ -8,6 +8,7 @@ import pytest
 from pair_graphs import BOOT, MONO, A, S, measured
 
 from tracetime import ClockDomain, ClockGraph
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.graph.epochs.breaks import find_breaks
 from tracetime.graph.epochs.nodes import Nodes
 from tracetime.graph.epochs.rows import OPEN
@@ -68,3 +69,13 @@ def test_clocks_that_stop_in_a_sleep_are_told_from_one_that_goes_on() -> None:
     assert known[BOOT].machine is None
     assert known[MONO].machine == 0
     assert not known[MONO].back
+
+
+def test_a_pair_that_learnt_a_rate_gives_no_rows() -> None:
+    tsc = ClockId(BUILTIN_IDS["TSC"])
+    graph = ClockGraph()
+    t = np.arange(1, 6) * S
+    graph.add_snapshot(measured(t, 3 * t, np.full(5, 1000), BOOT, tsc))
+    pair = graph._graph.tubes.pair(BOOT, tsc)
+    assert pair.learnt
+    assert rows_of([pair], graph.domain)[0] == []

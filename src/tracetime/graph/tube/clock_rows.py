@@ -19,8 +19,10 @@ def rows_of(
 ) -> tuple[list[ClockId], list[Clock], Rows]:
     """The clocks of some pairs, what is known of each, and the rows of all.
 
-    Half-widths are those of the pairs; ticks are in them.
+    Half-widths are those of the pairs; ticks are in them. A pair that learnt a clock's rate is left
+    out: each such pair has another rate, so that the clock's ns are not one.
     """
+    pairs = [pair for pair in pairs if not pair.learnt]
     ids = sorted({clock for pair in pairs for clock in (pair.a, pair.b)}, key=ClockId.order)
     number = {clock: k for k, clock in enumerate(ids)}
     clocks = [_clock(clock, domain(clock)) for clock in ids]
