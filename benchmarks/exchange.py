@@ -28,8 +28,8 @@ from benchmarks.table import Table
 from tracetime.hosts.addresses import resolve
 from tracetime.hosts.messages import LENGTH, write_request
 from tracetime.hosts.ping import ping
-from tracetime.hosts.responder import Responder
 from tracetime.hosts.rounds import Rounds
+from tracetime.hosts.servers import Responder
 from tracetime.hosts.transports import UdpTransport
 
 ROUNDS: Final = 20_000

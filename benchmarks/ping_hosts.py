@@ -46,13 +46,11 @@ from benchmarks.relayed_hosts import (
 from benchmarks.table import Table
 from tracetime import open_trace
 from tracetime.graph.tube.bars import Bars
-from tracetime.hosts.epochs import bracket
-from tracetime.hosts.estimate import HERE, THERE, graph_of
-from tracetime.hosts.ping import Pinging
+from tracetime.hosts.messages import bracket
+from tracetime.hosts.ping import HERE, THERE, Pinging, graph_of
 from tracetime.hosts.recording import write_exchanges
-from tracetime.hosts.responder import Responder
 from tracetime.hosts.rounds import Exchange, Round
-from tracetime.hosts.servers import UdpServer
+from tracetime.hosts.servers import Responder, UdpServer
 from tracetime.hosts.transports import Exchanged, Transport, UdpTransport
 
 KEY: Final = b"a key of the benchmark, no secret"

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from tracetime.capture.sampling import Sampler
     from tracetime.clocks.domain import ClockDomain
     from tracetime.clocks.ids import ClockId, ClockLike, clock_id
-    from tracetime.clocks.kernel_clock import KernelClock
+    from tracetime.clocks.kernel_clock import KernelClock, WallBound
     from tracetime.clocks.snapshot import Reading, Snapshot
-    from tracetime.clocks.wall_bound import WallBound
     from tracetime.columns.matching import MatchedMessages, match_messages
     from tracetime.doctor import Finding, diagnose
     from tracetime.errors import (
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
     from tracetime.sources.source import ClockSource, Unavailable
     from tracetime.sources.time_service.process import now, wait_past
     from tracetime.sources.time_service.service import TimeService
-    from tracetime.sources.time_service.true_time import TrueTime
+    from tracetime.sources.time_service.statement import TrueTime
     from tracetime.tables.conversion import convert_table
     from tracetime.tables.converter import TableConverter
     from tracetime.trace.facts import (
@@ -227,7 +226,7 @@ _HOMES: Final = {
     "Unavailable": "tracetime.sources.source",
     "OddEvents": "tracetime.trace.facts",
     "UnusedBounds": "tracetime.trace.facts",
-    "WallBound": "tracetime.clocks.wall_bound",
+    "WallBound": "tracetime.clocks.kernel_clock",
     "WallClockBounds": "tracetime.trace.facts",
     "WallClockContradiction": "tracetime.trace.facts",
     "UsageError": "tracetime.errors",
@@ -258,14 +257,14 @@ _HOMES: Final = {
     "Suspend": "tracetime.merging.suspends",
     "split": "tracetime.verbs.split",
     "TimeService": "tracetime.sources.time_service.service",
-    "TrueTime": "tracetime.sources.time_service.true_time",
+    "TrueTime": "tracetime.sources.time_service.statement",
     "now": "tracetime.sources.time_service.process",
     "ping": "tracetime.hosts.ping",
     "wait_past": "tracetime.sources.time_service.process",
 }
 
 FUNCTIONS["pair_figure"] = "tracetime.reporting.plot"
-FUNCTIONS["query"] = "tracetime.sql.query"
+FUNCTIONS["query"] = "tracetime.sql.session"
 
 
 def __getattr__(name: str) -> object:

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot, open_trace
-from tracetime.analysis.constant_offsets import ConstantOffsets
-from tracetime.analysis.floor_cost import floor_cost_of_events
+from tracetime.analysis.floor_cost import ConstantOffsets, floor_cost_of_events
 from tracetime.graph.clock_graph import inner
 from tracetime.verbs.convert import convert
 

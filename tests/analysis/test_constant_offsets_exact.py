@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Reading, Snapshot
-from tracetime.analysis.constant_offsets import ConstantOffsets
+from tracetime.analysis.floor_cost import ConstantOffsets
 from tracetime.graph.clock_graph import inner
 
 S = 1_000_000_000

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracetime._kernels.common.columns import count_crossing, count_others
-from tracetime.analysis.span_pairs import Spans, count_undecided, pairs_to_show
+from tracetime.analysis.undecided_overlaps import Spans, count_undecided, pairs_to_show
 
 
 def span(begin, end, bar=0, group=0, instant=False):

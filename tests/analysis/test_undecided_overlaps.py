@@ -10,8 +10,7 @@ from naming import CLEARED, thread
 from reading import opened
 
 from tracetime import ClockId
-from tracetime.analysis.meetings import meetings
-from tracetime.analysis.undecided_overlaps import undecided_overlaps
+from tracetime.analysis.undecided_overlaps import meetings, undecided_overlaps
 from tracetime.graph.clock_graph import inner
 
 MS = 1_000_000

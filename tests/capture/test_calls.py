@@ -9,7 +9,7 @@ import pytest
 
 from tracetime import SourceError, UsageError
 from tracetime.capture.calls import Calls, repeat_if_interrupted
-from tracetime.capture.stop import Ending
+from tracetime.capture.flushing import Ending
 
 
 class Recorded:

@@ -11,8 +11,8 @@ from vulkan import instance, settings_folder, validation  # noqa: F401 - fixture
 
 from tracetime import SourceError, UsageError
 from tracetime.capture import promise_checks
-from tracetime.capture.promises import PROMISES
-from tracetime.sources import device_kinds
+from tracetime.capture.promise_checks import PROMISES
+from tracetime.sources import local
 from tracetime.sources.fake import DeviceFaults, FakeClock, FakeDevice
 from tracetime.sources.opencl import OpenClDevices
 
@@ -143,7 +143,7 @@ def test_without_a_device_the_command_says_so(tracetime, tmp_path, monkeypatch):
     for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
         monkeypatch.setenv(name, str(tmp_path / "none.json"))
     nowhere = partial(OpenClDevices, "libOpenCL-of-nowhere.so.1")
-    monkeypatch.setattr(device_kinds, "OpenClDevices", nowhere)
+    monkeypatch.setattr(local, "OpenClDevices", nowhere)
     code, out, err = tracetime("calibrate", "--check")
     assert (code, err) == (0, "")
     assert "No device was checked." in out

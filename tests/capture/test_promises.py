@@ -9,7 +9,7 @@ import pytest
 from promised import check_promises
 
 from tracetime import Sampler, SourceError
-from tracetime.capture import deviation_bounds, promises
+from tracetime.capture import deviation_bounds, promise_checks
 from tracetime.sources.fake import DeviceFaults, FakeClock, FakeDevice, FakeSource, FakeTime
 
 MS = 1_000_000
@@ -107,7 +107,7 @@ def test_the_hosts_tick_counts_too():
             return replace(super().domain(clock), tick_ns=4_000.0)
 
     made = FakeDevice(time, gpu, [host], DeviceFaults(deviation_ns=3_999))
-    (finding,) = promises.check_tick(made, Coarse(time, [host]))
+    (finding,) = promise_checks.check_tick(made, Coarse(time, [host]))
     assert finding.code == "deviation_below_tick"
     assert "3999 ns" in finding.message and "4000 ns" in finding.message
 
@@ -126,14 +126,14 @@ def group(shift_ns=0, step=4_000_000):
 def test_a_groups_deviation_holds_the_tick_of_coarse_clocks():
     sampler = group()
     assert sampler.sample_group()[1] == 4_000_000
-    assert promises.check_group(sampler) == []
+    assert promise_checks.check_group(sampler) == []
     taken = sampler.sample_group
     sampler.sample_group = lambda: (taken()[0], 0)
-    (finding,) = promises.check_group(sampler)
+    (finding,) = promise_checks.check_group(sampler)
     assert (finding.code, finding.clock) == ("deviation_below_tick", "MONOTONIC_COARSE")
-    (finding,) = promises.check_group(group(shift_ns=9_000_000))
+    (finding,) = promise_checks.check_group(group(shift_ns=9_000_000))
     assert (finding.code, finding.clock) == ("deviation_across_coarse", "MONOTONIC_COARSE")
-    assert promises.check_group(group(shift_ns=0, step=1)) == []
+    assert promise_checks.check_group(group(shift_ns=0, step=1)) == []
 
 
 def test_a_groups_deviation_holds_the_lag_that_was_seen_since(monkeypatch):
@@ -141,14 +141,14 @@ def test_a_groups_deviation_holds_the_lag_that_was_seen_since(monkeypatch):
     sampler = group(shift_ns=9_000_000)
     monkeypatch.setattr(FakeSource, "lag_ns", lambda self, clock: 9_000_000 * (clock.clock == 4))
     assert sampler.sample_group()[1] == 13_000_000
-    assert promises.check_group(sampler) == []
+    assert promise_checks.check_group(sampler) == []
 
 
 def test_every_promise_is_checked_by_its_own_name():
-    names = [promise.name for promise in promises.PROMISES]
+    names = [promise.name for promise in promise_checks.PROMISES]
     assert len(set(names)) == len(names)
     made, hosts, time = device()
-    for promise in promises.PROMISES:
+    for promise in promise_checks.PROMISES:
         assert promise.check(made, hosts, time.pass_ns, 8) == []
 
 
@@ -167,6 +167,6 @@ def test_a_lost_device_is_an_error_of_the_machine():
 
 def test_messages_name_the_device_and_numbers():
     made, hosts, time = device(DeviceFaults(deviation_ns=101 * MS))
-    (finding,) = promises.check_claims(made)
+    (finding,) = promise_checks.check_claims(made)
     assert finding.message.startswith("fake device dev.tracetime.vulkan.fake: ")
     assert "101000000 ns" in finding.message

@@ -10,8 +10,8 @@ import pytest
 from promised import check_promises
 
 from tracetime import ClockDomain, ClockId, Snapshot
-from tracetime.capture import deviation_bounds, promises
-from tracetime.capture.promises import PROMISES
+from tracetime.capture import deviation_bounds, promise_checks
+from tracetime.capture.promise_checks import PROMISES
 from tracetime.sources.device import CalibratedDevice
 from tracetime.sources.names import named
 from tracetime.sources.source import ClockSource
@@ -93,7 +93,7 @@ def summary(findings):
     ],
 )
 def test_deviations_are_above_0_and_up_to_50_or_100_ms(deviation_ns, expected):
-    found = promises.check_claims(Scripted(((7, 9), deviation_ns)))
+    found = promise_checks.check_claims(Scripted(((7, 9), deviation_ns)))
     assert summary(found) == expected
     assert all(one.clock == NAME for one in found)
 
@@ -101,18 +101,18 @@ def test_deviations_are_above_0_and_up_to_50_or_100_ms(deviation_ns, expected):
 def test_claims_are_looked_at_16_times_with_each_clock_of_the_host():
     good = ((7, 9), 30)
     made = Scripted(*[good] * 31, ((7, 9), 0), hosts=(RAW, MONO))
-    assert [one.code for one in promises.check_claims(made)] == ["deviation_zero"]
+    assert [one.code for one in promise_checks.check_claims(made)] == ["deviation_zero"]
     assert made.requests == [(made.clock, RAW)] * 16 + [(made.clock, MONO)] * 16
     # Each kind is reported once, as it was first seen.
     made = Scripted(((7, 9), 60 * MS), ((7, 9), 70 * MS), ((7, 9), 0))
-    found = promises.check_claims(made)
+    found = promise_checks.check_claims(made)
     assert [one.code for one in found] == ["deviation_long", "deviation_zero"]
     assert "60000000 ns" in found[0].message
 
 
 @pytest.mark.parametrize(("ticks", "found"), [(255, False), (256, True), (511, True)])
 def test_readings_have_their_valid_bits_alone(ticks, found):
-    assert summary(promises.check_claims(Scripted(((ticks, 9), 30), bits=8))) == (
+    assert summary(promise_checks.check_claims(Scripted(((ticks, 9), 30), bits=8))) == (
         [("bits_above", "error", f"{ticks:#x} has bits set above the 8 valid ones")]
         if found
         else []
@@ -132,7 +132,7 @@ def test_readings_have_their_valid_bits_alone(ticks, found):
 )
 def test_a_deviation_is_no_less_than_the_larger_tick(deviation_ns, host_tick_ns, of):
     made = Scripted(((7, 9), deviation_ns), tick=Fraction(625, 12))
-    found = promises.check_tick(made, Hosts(0, tick_ns=host_tick_ns))
+    found = promise_checks.check_tick(made, Hosts(0, tick_ns=host_tick_ns))
     assert [(one.code, one.clock, one.severity, one.message) for one in found] == (
         []
         if of is None
@@ -151,7 +151,7 @@ def test_a_deviation_is_no_less_than_the_larger_tick(deviation_ns, host_tick_ns,
 def test_the_least_of_16_deviations_counts_with_each_clock_of_the_host():
     good = ((7, 9), 30)
     made = Scripted(*[good] * 31, ((7, 9), 9), hosts=(RAW, MONO), step=10)
-    (finding,) = promises.check_tick(made, Hosts(0))
+    (finding,) = promise_checks.check_tick(made, Hosts(0))
     assert f"9 ns from {MONO}" in finding.message
     assert len(made.requests) == 32
 
@@ -168,7 +168,7 @@ def test_the_least_of_16_deviations_counts_with_each_clock_of_the_host():
     ],
 )
 def test_stamps_of_one_submission_do_not_fall(stamps, fall):
-    found = promises.check_order(Scripted(((0, 0), 1), stamps=[stamps], bits=8))
+    found = promise_checks.check_order(Scripted(((0, 0), 1), stamps=[stamps], bits=8))
     assert summary(found) == (
         []
         if fall is None
@@ -186,7 +186,7 @@ def test_stamps_of_one_submission_do_not_fall(stamps, fall):
 def test_eight_submissions_of_16_stamps_are_looked_at():
     rising = list(range(16))
     made = Scripted(((0, 0), 1), stamps=[*[rising] * 7, [*range(15), 13]])
-    assert [one.code for one in promises.check_order(made)] == ["stamps_fall"]
+    assert [one.code for one in promise_checks.check_order(made)] == ["stamps_fall"]
     assert made.stamped == [16] * 8
 
 
@@ -215,8 +215,8 @@ def grouped(*groups, coarse_ns=4_000_000):
 
 def test_a_groups_deviation_is_no_less_than_the_largest_tick():
     level = (100, 100, 100, 100)
-    assert promises.check_group(grouped((4_000_000, *level))) == []
-    (finding,) = promises.check_group(grouped((3_999_999, *level)))
+    assert promise_checks.check_group(grouped((4_000_000, *level))) == []
+    (finding,) = promise_checks.check_group(grouped((3_999_999, *level)))
     assert finding == (
         "deviation_below_tick",
         "REALTIME_COARSE",
@@ -224,18 +224,18 @@ def test_a_groups_deviation_is_no_less_than_the_largest_tick():
         "error",
     )
     # A tick is rounded up.
-    assert promises.check_group(grouped((8, *level), coarse_ns=7.5)) == []
-    assert len(promises.check_group(grouped((7, *level), coarse_ns=7.5))) == 1
+    assert promise_checks.check_group(grouped((8, *level), coarse_ns=7.5)) == []
+    assert len(promise_checks.check_group(grouped((7, *level), coarse_ns=7.5))) == 1
 
 
 def test_coarse_clocks_are_no_farther_from_the_fine_ones_than_the_group_says():
     for fine, coarse in ((1_000, 500), (500, 1_000)):
-        assert promises.check_group(grouped((500, fine, coarse, 9, 9), coarse_ns=10)) == []
+        assert promise_checks.check_group(grouped((500, fine, coarse, 9, 9), coarse_ns=10)) == []
         for readings, name in (
             ((fine, coarse, 9, 9), "MONOTONIC_COARSE"),
             ((9, 9, fine, coarse), "REALTIME_COARSE"),
         ):
-            (finding,) = promises.check_group(grouped((499, *readings), coarse_ns=10))
+            (finding,) = promise_checks.check_group(grouped((499, *readings), coarse_ns=10))
             assert finding == (
                 "deviation_across_coarse",
                 name,
@@ -248,10 +248,10 @@ def test_coarse_clocks_are_no_farther_from_the_fine_ones_than_the_group_says():
 def test_sixteen_groups_are_looked_at():
     good, bad = (500, 9, 9, 9, 9), (0, 9, 9, 9, 9)
     sampler = grouped(*[good] * 15, bad, coarse_ns=1)
-    (finding,) = promises.check_group(sampler)
+    (finding,) = promise_checks.check_group(sampler)
     assert finding.message == "the group's deviation is 0 ns, below a tick of 1 ns"
     sampler = grouped(*[good] * 16, bad, coarse_ns=1)
-    assert promises.check_group(sampler) == []
+    assert promise_checks.check_group(sampler) == []
     assert len(sampler.requests) == 16
 
 
@@ -271,7 +271,7 @@ def test_what_a_device_writes_lies_between_the_calibrations_around_it(
     before, written, after, found
 ):
     made = Scripted(((before,), 1), ((after,), 1), stamps=[[written]], bits=8)
-    assert summary(promises.check_device_domain(made)) == (
+    assert summary(promise_checks.check_device_domain(made)) == (
         [
             (
                 "stamps_differ",
@@ -288,7 +288,7 @@ def test_what_a_device_writes_lies_between_the_calibrations_around_it(
 
 def test_what_a_device_writes_has_its_valid_bits_alone():
     made = Scripted(((1,), 1), ((9,), 1), stamps=[[256 + 5]], bits=8)
-    assert [one.code for one in promises.check_device_domain(made)] == ["bits_above"]
+    assert [one.code for one in promise_checks.check_device_domain(made)] == ["bits_above"]
 
 
 @pytest.mark.parametrize(
@@ -297,8 +297,8 @@ def test_what_a_device_writes_has_its_valid_bits_alone():
 def test_little_work_takes_no_more_than_two_seconds(monkeypatch, took_ns, found):
     made = Scripted(((1,), 1), ((9,), 1), stamps=[[5]])
     clock = iter((1_000, 1_000 + took_ns))
-    monkeypatch.setattr(promises.time, "perf_counter_ns", lambda: next(clock))
-    assert [one.code for one in promises.check_device_domain(made)] == found
+    monkeypatch.setattr(promise_checks.time, "perf_counter_ns", lambda: next(clock))
+    assert [one.code for one in promise_checks.check_device_domain(made)] == found
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_little_work_takes_no_more_than_two_seconds(monkeypatch, took_ns, found)
 def test_the_hosts_clock_of_the_device_is_the_hosts(before, through_device, after, found):
     made = Scripted(((7,), 1), ((through_device,), 1), hosts=(RAW, MONO))
     hosts = Hosts(7, 7, before, after)
-    assert summary(promises.check_host_domains(made, hosts)) == (
+    assert summary(promise_checks.check_host_domains(made, hosts)) == (
         [
             (
                 "host_clock_differs",
@@ -341,7 +341,7 @@ def test_both_clocks_go_on_by_what_the_host_waits(deviations, tolerance_ns, whic
     second = ((77 + 2 * passed[0], 1_200 + passed[1]), deviations[1])
     waited = []
     made = Scripted(first, second, tick=Fraction(1, 2))
-    found = promises.check_calibration(made, hosts, waited.append)
+    found = promise_checks.check_calibration(made, hosts, waited.append)
     assert waited == [200 * MS]
     codes = [one.code for one in found]
     assert codes == ([("device_rate", "host_rate")[which]] if excess else [])

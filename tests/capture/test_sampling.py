@@ -13,7 +13,7 @@ from platforms import LINUX
 from tracetime import ClockGraph, Sampler, SourceError, UsageError
 from tracetime.clocks.ids import ClockId
 from tracetime.sources.fake import DeviceFaults, FakeClock, FakeDevice, FakeSource, FakeTime
-from tracetime.sources.host import HostSource
+from tracetime.sources.local import HostSource
 from tracetime.sources.names import HOST_OSCILLATOR, named
 from tracetime.sources.tsc import TscSource
 

@@ -10,7 +10,7 @@ from test_promises_exact import Scripted
 
 from tracetime import ClockDomain, ClockId, Sampler, Snapshot, SourceError, UsageError
 from tracetime.capture import sampling
-from tracetime.capture.counters import Counters, Unwrapper
+from tracetime.capture.choice import Counters, Unwrapper
 from tracetime.capture.sample import Count, Sample
 from tracetime.sources.fake import FakeClock, FakeDevice, FakeSource, FakeTime
 from tracetime.sources.names import named

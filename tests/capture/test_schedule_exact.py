@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from tracetime import ClockDomain, ClockId, Snapshot, UsageError
-from tracetime.capture.floor_error import FloorError
 from tracetime.capture.schedule import Schedule
+from tracetime.capture.snapshots import FloorError
 
 S = 10**9
 RAW, BOOTTIME = ClockId(5), ClockId(6)

@@ -14,7 +14,7 @@ from simulated_time import MS, Machine, S, World
 import tracetime as tt
 from tracetime.capture import record as recording
 from tracetime.capture.wall_bounds import WallBounds
-from tracetime.clocks.wall_bound import WallBound
+from tracetime.clocks.kernel_clock import WallBound
 from tracetime.errors import NoBoundError
 from tracetime.sources.time_service.clockbound import ClockBound
 from tracetime.sources.time_service.service import TimeService

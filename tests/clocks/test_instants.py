@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracetime.clocks.instants import NS_OF_UNIT, parse_instant
-from tracetime.clocks.wall_time import format_wall_time, parse_time_of_day
+from tracetime.clocks.wall_time import (
+    NS_OF_UNIT,
+    format_wall_time,
+    parse_instant,
+    parse_time_of_day,
+)
 from tracetime.errors import UsageError
 
 DAY = 86_400 * 10**9

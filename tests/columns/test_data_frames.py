@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tracetime as tt
-from tracetime.columns.pandas_metadata import exact_in_pandas
+from tracetime.columns.arrow_tables import exact_in_pandas
 from tracetime.sql.session import Session
 
 pytest_plugins = ["cli"]

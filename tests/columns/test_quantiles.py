@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracetime.columns.quantiles import median, quantile
+from tracetime.columns.arrays import median, quantile
 
 NUMBERS = st.lists(st.floats(-1e15, 1e15), min_size=1, max_size=40)
 

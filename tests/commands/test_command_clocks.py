@@ -8,7 +8,7 @@ from faults import GPU
 from samples import CLOCK_SYNC, UNRESOLVED
 from wall_bounds import bounded_recording
 
-from tracetime.clocks.wall_bound import WallBound
+from tracetime.clocks.kernel_clock import WallBound
 
 pytest_plugins = ["cli"]
 

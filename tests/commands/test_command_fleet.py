@@ -10,7 +10,7 @@ import pytest
 from fleets import all_ended, assert_complete, children_of, drifting_trace, parts, write_fleet
 
 from tracetime import fleet
-from tracetime.commands.fleet_progress import FleetProgress, line
+from tracetime.commands.fleet import FleetProgress, line
 from tracetime.fleet import Progress
 
 pytest_plugins = ["cli"]

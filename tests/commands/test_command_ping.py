@@ -13,7 +13,7 @@ from replying import until_it_is_there
 from tools.json_schemas import SHAPES
 from tracetime import ClockId, open_trace
 from tracetime.commands.ping import _print
-from tracetime.hosts.epochs import boottime_ns
+from tracetime.hosts.messages import boottime_ns
 from tracetime.hosts.ping import PingResult
 from tracetime.hosts.servers import UdpServer
 

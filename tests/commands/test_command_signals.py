@@ -8,15 +8,15 @@ import pytest
 
 PREAMBLE = """
 import os, signal, sys, time
-from tracetime.commands import signals
+from tracetime.commands import terminal
 
 def press():
     os.kill(os.getpid(), signal.SIGINT)
 
-signals.install()
+terminal.install()
 """
 END = """
-signals.ignore()
+terminal.ignore()
 press()
 """
 
@@ -86,7 +86,7 @@ for n in range(2):
     try:
         press()
     except KeyboardInterrupt:
-        signals.accept()
+        terminal.accept()
         time.sleep(0.1)
         print("accepted")
 """

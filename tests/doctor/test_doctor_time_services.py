@@ -4,7 +4,7 @@ import pytest
 from wall_bounds import bounded_recording
 
 from tracetime import ClockId, diagnose, open_trace
-from tracetime.clocks.wall_bound import WallBound
+from tracetime.clocks.kernel_clock import WallBound
 
 MS = 1_000_000
 REALTIME = ClockId(1)

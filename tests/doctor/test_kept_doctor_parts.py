@@ -12,7 +12,7 @@ from kept import check_kept
 from written_rows import as_written
 
 from tracetime import ClockId
-from tracetime.analysis import recording_starts
+from tracetime.analysis import snapshots
 from tracetime.analysis.snapshots import Written
 from tracetime.doctor.recordings import _one_recording
 
@@ -55,7 +55,7 @@ def written(snapshots: list[dict[int, int]]) -> Written:
 
 
 def starts(signs):
-    return [one.packet for one in recording_starts.starts(Written(as_written([], signs)).signs)]
+    return [one.packet for one in snapshots.starts(Written(as_written([], signs)).signs)]
 
 
 def jumping(chance: Random) -> list[dict[int, int]]:
@@ -86,7 +86,7 @@ def test_where_clocks_fall_together_or_apart(group):
     results = []
     for seed in range(60):
         snapshots = jumping(Random(f"jumping {group} {seed}"))
-        results.append([list(one) for one in recording_starts.breaks(written(snapshots))])
+        results.append([list(one) for one in snapshots.breaks(written(snapshots))])
     check_kept("doctor_parts", f"breaks {group}", results)
 
 

@@ -12,9 +12,9 @@ from fleets import FAST, drifting_trace, machine, parts, write_fleet
 import tracetime as tt
 from tracetime import fleet
 from tracetime.fleet import summary_queries
-from tracetime.fleet.comparison import compare
 from tracetime.fleet.figures import DataSetSummary, ModelFigures, PairFigures, Spread
 from tracetime.fleet.summary_html import page
+from tracetime.fleet.summary_queries import compare
 from tracetime.fleet.summary_text import common_folder, ppm, verdict, what_is_worse, worst_bar
 
 NAME = str(tt.ClockId(NIC))

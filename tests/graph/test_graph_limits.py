@@ -22,7 +22,7 @@ from tracetime import (
     Snapshot,
     TraceError,
 )
-from tracetime.analysis.constant_offsets import ConstantOffsets
+from tracetime.analysis.floor_cost import ConstantOffsets
 from tracetime.clocks.snapshot import MOST_SCALED_PPM
 from tracetime.graph.clock_graph import from_bytes, inner, to_bytes
 from tracetime.graph.clock_names import fold

@@ -37,7 +37,7 @@ from tracetime import ClockId, fleet, formats
 from tracetime.analysis import summary
 from tracetime.capture import calibrate, promise_checks, sampling
 from tracetime.capture import record as recording
-from tracetime.clocks.wall_bound import WallBound
+from tracetime.clocks.kernel_clock import WallBound
 from tracetime.commands import clocks, run
 from tracetime.reporting import facts
 from tracetime.sources.fake import DeviceFaults, FakeClock, FakeDevice, FakeSource, FakeTime

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracetime.capture.deviation_bounds import ROUNDS, Wait, sleep
-from tracetime.capture.promises import PROMISES, check_domains
+from tracetime.capture.promise_checks import PROMISES, check_domains
 from tracetime.capture.sample import Finding
 from tracetime.sources.device import CalibratedDevice
 from tracetime.sources.source import ClockSource

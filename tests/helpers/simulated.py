@@ -11,8 +11,7 @@ from random import Random
 from typing import Any
 
 from tracetime import ClockDomain, ClockId, Snapshot, SourceError, record
-from tracetime.clocks.kernel_clock import KernelClock
-from tracetime.clocks.wall_bound import WallBound
+from tracetime.clocks.kernel_clock import KernelClock, WallBound
 
 START_NS = 5_000_000_000_000
 _UNSTEERED = KernelClock(1_234_567, 10_000, 0, 16_000_000, 16_000_000, 64, 5, 0)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tracetime.hosts.epochs import Bracket, Epoch
-from tracetime.hosts.messages import read_reply
+from tracetime.hosts.messages import Bracket, Epoch, read_reply
 from tracetime.hosts.ping import Pinging
-from tracetime.hosts.responder import Responder
+from tracetime.hosts.servers import Responder
 from tracetime.hosts.transports import Exchanged
 
 US = 1_000

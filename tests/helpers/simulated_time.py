@@ -10,8 +10,7 @@ from __future__ import annotations
 import random
 
 from tracetime.errors import NoBoundError
-from tracetime.sources.time_service.host_clocks import Clocks
-from tracetime.sources.time_service.service import TimeService
+from tracetime.sources.time_service.service import Clocks, TimeService
 from tracetime.sources.time_service.statement import Statement
 
 S = 10**9

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from tracetime import Snapshot
-from tracetime.clocks.kernel_clock import STA_UNSYNC, KernelClock
-from tracetime.clocks.wall_bound import WallBound
+from tracetime.clocks.kernel_clock import STA_UNSYNC, KernelClock, WallBound
 from tracetime.formats.perfetto.write.writer import TraceWriter
 
 

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from simulated_network import MS, US, Network, S, pinged, steady
 
 from tracetime.errors import NoBoundError
-from tracetime.hosts.epochs import Bracket, Epoch
-from tracetime.hosts.estimate import estimate
-from tracetime.hosts.ping import BURST, Pinging, pause_s
+from tracetime.hosts.messages import Bracket, Epoch
+from tracetime.hosts.ping import BURST, Pinging, estimate, pause_s
 from tracetime.hosts.rounds import Round
 
 DRIFT = 0.001502

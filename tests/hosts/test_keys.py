@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tracetime.errors import UsageError
-from tracetime.hosts.keys import read_key
+from tracetime.hosts.addresses import read_key
 
 
 def written(path, content, mode=0o600):

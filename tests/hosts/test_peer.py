@@ -13,10 +13,10 @@ from replying import Server
 
 import tracetime as tt
 from tracetime import ClockId, Peer, UsageError
+from tracetime.hosts import peer, servers
 from tracetime.hosts import peer as peers
-from tracetime.hosts import peer_exchanges, servers
-from tracetime.hosts.epochs import boottime_ns
-from tracetime.hosts.peer_exchanges import NO_REPLY, RESTARTED
+from tracetime.hosts.messages import boottime_ns
+from tracetime.hosts.peer import NO_REPLY, RESTARTED
 from tracetime.sources.boot import boot_id
 
 HERE = ClockId(6)
@@ -78,7 +78,7 @@ def test_a_peer_that_cannot_be_reached_is_a_problem_and_the_recording_goes_on(
 ):
     fails = [sys.executable, "-c", "import sys; sys.exit('worker7: no such host')"]
     monkeypatch.setattr(peers, "ssh_command", lambda host, **_: fails if "ssh" in host else None)
-    monkeypatch.setattr(peer_exchanges, "_SOONEST_S", 0.01)
+    monkeypatch.setattr(peer, "_SOONEST_S", 0.01)
     given = [
         Peer("ssh://worker7"),
         Peer("127.0.0.1:1", timeout_s=0.05),

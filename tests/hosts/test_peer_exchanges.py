@@ -15,11 +15,11 @@ from simulated_network import MS, US, Network, S, steady
 from tracetime import ClockId
 from tracetime._kernels.perfetto.packets import snapshot_packet
 from tracetime.capture.peers import PeerRecording
-from tracetime.hosts import peer_exchanges
-from tracetime.hosts.epochs import Bracket, Epoch
-from tracetime.hosts.peer_exchanges import NO_REPLY, RESTARTED, PeerExchanges, Waits
+from tracetime.hosts import peer
+from tracetime.hosts.messages import Bracket, Epoch
+from tracetime.hosts.peer import NO_REPLY, RESTARTED, PeerExchanges, Waits
 from tracetime.hosts.ping import Pinging
-from tracetime.hosts.responder import Responder
+from tracetime.hosts.servers import Responder
 
 HERE = ClockId(6)
 
@@ -98,7 +98,7 @@ def test_a_suspend_of_either_side_is_told_and_makes_another_machine(side):
 def test_a_peer_that_begins_a_new_epoch_with_each_burst_is_asked_ever_less(monkeypatch):
     """Each is another machine in the file."""
     now_s = 0.0
-    monkeypatch.setattr(peer_exchanges.time, "monotonic", lambda: now_s)
+    monkeypatch.setattr(peer.time, "monotonic", lambda: now_s)
     network = Network(0, 0, lambda: 20 * US)
     exchanges = exchanging(network, Recording())
     pauses = []

@@ -12,8 +12,8 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from simulated_network import MS, US, Network, S, pinged
 
 from tracetime import ClockId, bake, open_trace
-from tracetime.hosts.epochs import own_suspended_ns
-from tracetime.hosts.estimate import estimate
+from tracetime.hosts.messages import own_suspended_ns
+from tracetime.hosts.ping import estimate
 from tracetime.hosts.recording import write_exchanges
 from tracetime.hosts.rounds import Exchange, Round
 from tracetime.sources.boot import boot_id

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracetime.hosts.epochs import Bracket, Epoch
-from tracetime.hosts.limits import RateLimit
-from tracetime.hosts.messages import LENGTH, Reply, read_reply, write_request
-from tracetime.hosts.responder import Counts, Responder
+from tracetime.hosts.messages import LENGTH, Bracket, Epoch, Reply, read_reply, write_request
+from tracetime.hosts.servers import Counts, RateLimit, Responder
 
 KEY = b"0123456789abcdef"
 NONCE = bytes(range(16))

@@ -23,8 +23,7 @@ from replying import LIMIT_S
 
 from tracetime.errors import NoBoundError, SourceError, UsageError
 from tracetime.hosts.addresses import resolve, ssh_command
-from tracetime.hosts.epochs import Bracket, boottime_ns
-from tracetime.hosts.messages import LENGTH, read_reply, write_request
+from tracetime.hosts.messages import LENGTH, Bracket, boottime_ns, read_reply, write_request
 from tracetime.hosts.ping import Pinging, ping
 from tracetime.hosts.servers import UdpServer, _host, serve_pipes
 from tracetime.hosts.stamps import KernelClock, StampedTimes

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracetime.hosts.epochs import Bracket
+from tracetime.hosts.messages import Bracket
 from tracetime.hosts.stamps import KernelClock, StampedTimes
 
 REAL = 1_700_000_000_000_000_000

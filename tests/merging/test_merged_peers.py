@@ -10,7 +10,7 @@ from simulated_network import START, US, Network, S, steady
 
 import tracetime as tt
 from tracetime._kernels.perfetto.packets import boot_packet, snapshot_packet
-from tracetime.hosts.epochs import Epoch
+from tracetime.hosts.messages import Epoch
 from tracetime.hosts.ping import Pinging
 from tracetime.hosts.recording import exchange_packet, machine_packets
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tracetime as tt
 from fuzz import costly
-from tracetime.columns.quantiles import median, medians
+from tracetime.columns.arrays import median, medians
 from tracetime.doctor import Finding
 from tracetime.errors import ConversionError
 from tracetime.graph.tube.curves import _within

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tracetime import ClockGraph
-from tracetime.reporting.jumps import jumps_of, offsets_with_jumps
+from tracetime.reporting.drift import jumps_of, offsets_with_jumps
 from tracetime.text import signed_duration
 
 S = 1_000_000_000

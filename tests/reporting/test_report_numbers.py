@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tracetime import ClockGraph, ClockId
 from tracetime.errors import AS_IS, ONE_SIDED, RESOLVED
 from tracetime.graph.tube.curves import MOST_POINTS, since
-from tracetime.reporting.allan import allan_deviation
 from tracetime.reporting.drawing import Bokeh
+from tracetime.reporting.sections import allan_deviation
 from tracetime.reporting.timeline import Timeline
 
 S = 1_000_000_000

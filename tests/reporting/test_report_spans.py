@@ -125,7 +125,7 @@ def test_nor_with_more_tubes_than_there_may_be(tmp_path, monkeypatch):
     def refuse(*_):
         raise TraceError("too many tubes")
 
-    monkeypatch.setattr("tracetime.reporting.span_facts.undecided_overlaps", refuse)
+    monkeypatch.setattr("tracetime.reporting.facts.undecided_overlaps", refuse)
     text = text_of(section_of(OPEN, tmp_path))
     assert text == "Slices They are on too many clocks to be compared."
 

@@ -15,7 +15,7 @@ from reading import opened
 import tracetime
 from tracetime import ClockDomain
 from tracetime.errors import ONE_SIDED, RESOLVED
-from tracetime.reporting.file_places import FilePlaces
+from tracetime.reporting.facts import FilePlaces
 from tracetime.reporting.strip import _label, _step
 from tracetime.text import signed_duration
 

@@ -10,9 +10,9 @@ import pytest
 import tracetime as tt
 from tracetime._kernels import capture as kernel
 from tracetime.errors import SourceError
-from tracetime.sources import arm_counter
-from tracetime.sources.arm_counter import ArmCounterSource
+from tracetime.sources import tsc
 from tracetime.sources.names import CNTVCT, named
+from tracetime.sources.tsc import ArmCounterSource
 
 PROGRAM = Path(__file__).parents[1] / "helpers" / "arm_counter_main.c"
 HEADER = Path(kernel.__file__).parent / "capture"
@@ -85,10 +85,10 @@ def play(monkeypatch):
             out[:] = [1_000 + 5 * at * at for at in range(len(out))]
             return True
 
-        monkeypatch.setattr(arm_counter, "arm_counter_hz", lambda: HZ)
-        monkeypatch.setattr(arm_counter, "RateMeasurement", Measured)
-        monkeypatch.setattr(arm_counter, "read_column", read_column)
-        monkeypatch.setattr(arm_counter, "read_one", lambda code: 42)
+        monkeypatch.setattr(tsc, "arm_counter_hz", lambda: HZ)
+        monkeypatch.setattr(tsc, "RateMeasurement", Measured)
+        monkeypatch.setattr(tsc, "read_column", read_column)
+        monkeypatch.setattr(tsc, "read_one", lambda code: 42)
         return ArmCounterSource()
 
     return played
@@ -109,9 +109,9 @@ def test_its_rate_is_exact(play):
 
 @pytest.mark.parametrize(("driver", "shared"), [("arch_sys_counter", True), ("tsc", False)])
 def test_it_shares_the_crystal_of_the_kernels_clocks(play, monkeypatch, driver, shared):
-    monkeypatch.setattr(arm_counter, "drives_the_kernel", lambda counter: counter == driver)
+    monkeypatch.setattr(tsc, "drives_the_kernel", lambda counter: counter == driver)
     oscillator = play(HZ).domain(CLOCK).oscillator
-    assert (oscillator == arm_counter.HOST_OSCILLATOR) is shared
+    assert (oscillator == tsc.HOST_OSCILLATOR) is shared
 
 
 @pytest.mark.parametrize("counted_hz", [24_000_000, HZ * 1_002 // 1_000])

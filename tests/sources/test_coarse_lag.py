@@ -18,7 +18,7 @@ from tracetime import ClockGraph, ClockId, Sampler, Snapshot, open_trace
 from tracetime._kernels.capture import Lag
 from tracetime.formats.perfetto.extension import with_largest_lag
 from tracetime.formats.perfetto.write.writer import TraceWriter
-from tracetime.sources import coarse
+from tracetime.sources import posix
 from tracetime.sources.posix import PosixSource
 
 COARSE, REALTIME_COARSE, RAW, BOOTTIME = ClockId(4), ClockId(2), ClockId(5), ClockId(6)
@@ -56,15 +56,15 @@ class Late(Lag):
 @pytest.fixture
 def lates(monkeypatch):
     """What the ticks are late by; nothing, at first."""
-    monkeypatch.setattr(coarse, "Lag", Late)
-    monkeypatch.setattr(coarse, "ROUNDS", 0.1)
+    monkeypatch.setattr(posix, "Lag", Late)
+    monkeypatch.setattr(posix, "ROUNDS", 0.1)
     Late.lates = [0]
     monkeypatch.setattr(time, "clock_getres", lambda _: 0.004)
     return Late.lates
 
 
 def test_a_late_tick_is_in_all_half_widths_from_then_on(lates):
-    lag = coarse.CoarseLag(1, 6)
+    lag = posix.CoarseLag(1, 6)
     assert lag.tick_ns() == 4 * MS + 4 * MS
     assert lag.grown_ns() == 0
     lates[0] = 9 * MS
@@ -81,7 +81,7 @@ def test_a_lag_seen_little_of_is_a_tick_at_least(lates, monkeypatch):
         return True
 
     monkeypatch.setattr(Late, "observe", observe)
-    assert coarse.CoarseLag(1, 6).tick_ns() == 4 * MS + 4 * MS
+    assert posix.CoarseLag(1, 6).tick_ns() == 4 * MS + 4 * MS
 
 
 def test_the_largest_counts_where_a_half_width_is_known():
@@ -105,7 +105,7 @@ def test_what_is_seen_between_samples_is_in_the_next(monkeypatch):
 
     with Sampler(["MONOTONIC", "MONOTONIC_COARSE", "REALTIME_COARSE"]) as sampler:
         before = sampler.sample().snapshot
-        monkeypatch.setattr(coarse, "Lag", Watched)
+        monkeypatch.setattr(posix, "Lag", Watched)
         end = sampler.watch()
         assert seen.wait(600)
         after = sampler.sample().snapshot

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tracetime as tt
 from tracetime.errors import SourceError
-from tracetime.sources import bracketed, cuda_api, device_kinds
+from tracetime.sources import bracketed, cuda, local
 from tracetime.sources.bracketed import MONOTONIC_RAW
 from tracetime.sources.cuda import KERNEL, MOST_STAMPS, CudaDevices
 from tracetime.sources.local import LocalClocks
@@ -222,7 +222,7 @@ def test_what_is_missing_is_named(driver):
 @pytest.fixture
 def machine(driver, monkeypatch):
     driver.set(devices=2)
-    monkeypatch.setattr(device_kinds, "CudaDevices", partial(CudaDevices, driver.path))
+    monkeypatch.setattr(local, "CudaDevices", partial(CudaDevices, driver.path))
     made = LocalClocks()
     yield made
     made.close()
@@ -255,8 +255,8 @@ def test_the_clock_of_cupti_is_named_by_what_it_reads(driver, folder, monkeypatc
     cupti = FakeDriver(library("cupti", folder))
     cupti.set(clock=clock)
     libraries = ("libcupti-of-nowhere.so", "libc.so.6", cupti.path)
-    real = partial(cuda_api.cupti_timer, libraries)
-    monkeypatch.setattr(cuda_api, "cupti_timer", real)
+    real = partial(cuda.cupti_timer, libraries)
+    monkeypatch.setattr(cuda, "cupti_timer", real)
     with opened(CudaDevices(driver.path)) as device:
         assert re.search(says, device.note(device.clock))
         cupti.fail("cuptiGetTimestamp", 999)
@@ -266,7 +266,7 @@ def test_the_clock_of_cupti_is_named_by_what_it_reads(driver, folder, monkeypatc
 
 
 def test_without_cupti_nothing_is_said_of_it(driver, monkeypatch):
-    monkeypatch.setattr(cuda_api, "cupti_timer", partial(cuda_api.cupti_timer, ()))
+    monkeypatch.setattr(cuda, "cupti_timer", partial(cuda.cupti_timer, ()))
     with opened(CudaDevices(driver.path)) as device:
         assert device.note(device.clock) == "Fake GPU 0, read by a kernel that stores %globaltimer"
 

@@ -12,10 +12,10 @@ import pytest
 from ptp_device import World
 
 from tracetime.errors import SourceError
-from tracetime.sources import device_kinds, ptp
+from tracetime.sources import local, ptp
 from tracetime.sources.local import LocalClocks
-from tracetime.sources.network_card import CardStamps, card_stamps, cards_of_clock, clock_of_card
 from tracetime.sources.ptp import PtpClock, PtpClocks
+from tracetime.sources.ptp_ioctl import CardStamps, card_stamps, cards_of_clock, clock_of_card
 
 SOFTWARE, ALL_HARDWARE = 0b0001_1010, 0b0100_0101
 CARDS = {"eth0": (0, ALL_HARDWARE), "eth0.7": (0, SOFTWARE), "wlan0": (-1, SOFTWARE)}
@@ -114,11 +114,11 @@ def machine(tmp_path, monkeypatch):
     (tmp_path / "ptp0").touch()
     world = World()
     made = partial(PtpClocks, tmp_path, tmp_path, world.ioctl, world.pair)
-    monkeypatch.setattr(device_kinds, "PtpClocks", made)
-    monkeypatch.setattr(device_kinds, "clock_of_card", partial(clock_of_card, ioctl=ethtool))
-    local = LocalClocks()
-    yield local
-    local.close()
+    monkeypatch.setattr(local, "PtpClocks", made)
+    monkeypatch.setattr(local, "clock_of_card", partial(clock_of_card, ioctl=ethtool))
+    clocks = LocalClocks()
+    yield clocks
+    clocks.close()
 
 
 @pytest.mark.parametrize("name", ["ptp.eth0", "ptp:eth0", "PTP.eth0.7"])

@@ -11,7 +11,7 @@ from opencl_device import opencl_device  # noqa: F401
 
 import tracetime as tt
 from tracetime.errors import SourceError
-from tracetime.sources import bracketed, device_kinds
+from tracetime.sources import bracketed, local
 from tracetime.sources.bracketed import MONOTONIC_RAW
 from tracetime.sources.local import LocalClocks
 from tracetime.sources.opencl import OpenClDevices
@@ -272,7 +272,7 @@ def test_what_is_missing_is_named(driver):
 
 @pytest.fixture
 def machine(driver, monkeypatch):
-    monkeypatch.setattr(device_kinds, "OpenClDevices", lambda: OpenClDevices(driver.path))
+    monkeypatch.setattr(local, "OpenClDevices", lambda: OpenClDevices(driver.path))
     made = LocalClocks()
     yield made
     made.close()

@@ -12,7 +12,7 @@ from ptp_device import EXTENDED, PLAIN, PRECISE, S, World, ptp_time
 
 import tracetime as tt
 from tracetime.errors import SourceError
-from tracetime.sources import device_kinds, ptp
+from tracetime.sources import local, ptp
 from tracetime.sources.local import LocalClocks
 from tracetime.sources.posix import PosixSource
 from tracetime.sources.ptp import MONOTONIC_RAW, Pair, PtpClock, PtpClocks
@@ -304,7 +304,7 @@ def test_a_sampler_holds_the_offset(folder, method):
 def machine(folder, monkeypatch):
     world = World()
     monkeypatch.setattr(
-        device_kinds, "PtpClocks", lambda: PtpClocks(folder, folder, world.ioctl, world.pair)
+        local, "PtpClocks", lambda: PtpClocks(folder, folder, world.ioctl, world.pair)
     )
     made = LocalClocks()
     yield made
@@ -323,7 +323,7 @@ def test_a_clock_is_found_by_its_names(machine, name):
 def test_a_clock_that_is_not_there_is_named(machine, monkeypatch, tmp_path):
     with pytest.raises(SourceError, match=r"no clock ptp\.3 here: there are .*ptp\.0"):
         machine.find("ptp.3")
-    monkeypatch.setattr(device_kinds, "PtpClocks", lambda: PtpClocks(tmp_path))
+    monkeypatch.setattr(local, "PtpClocks", lambda: PtpClocks(tmp_path))
     with pytest.raises(SourceError, match=r"no clock ptp\.0 here: ptp: no PTP hardware clock"):
         LocalClocks().find("ptp")
     with pytest.raises(tt.UsageError, match="of the given sources"):

@@ -14,17 +14,16 @@ from hypothesis import strategies as st
 from platforms import LINUX
 
 from tracetime._kernels import capture as kernel
-from tracetime.capture.counters import Unwrapper
+from tracetime.capture.choice import Unwrapper
 from tracetime.clocks.ids import ClockId, clock_id
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.errors import SourceError, UsageError
-from tracetime.sources import adjtimex, host, names, posix, tsc
-from tracetime.sources.host import HostSource
-from tracetime.sources.local import LocalClocks
-from tracetime.sources.period import exact_period, simplest_between
+from tracetime.sources import adjtimex, local, names, posix, tsc
+from tracetime.sources.local import HostSource, LocalClocks
 from tracetime.sources.posix import PosixSource
 from tracetime.sources.tick import common_step
 from tracetime.sources.tsc import TscSource
+from tracetime.sources.vulkan import exact_period, simplest_between
 
 
 def differences(*pairs):
@@ -268,8 +267,8 @@ def test_clocks_that_python_reads():
     assert source.read(ClockId(1)) > 100
     with pytest.raises(SourceError, match="REALTIME"):
         source.read(ClockId(77))
-    assert set(host.readers_of("win32")) == {names.QPC, "REALTIME"}
-    assert "REALTIME" in host.readers_of("darwin")
+    assert set(local.readers_of("win32")) == {names.QPC, "REALTIME"}
+    assert "REALTIME" in local.readers_of("darwin")
 
 
 def test_clocks_are_found_by_name():

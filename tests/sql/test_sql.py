@@ -17,8 +17,7 @@ from tracetime.doctor import diagnose
 from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.sql import tables
 from tracetime.sql.session import Session
-from tracetime.sql.streams import Faults, Stream
-from tracetime.sql.view import View
+from tracetime.sql.streams import Faults, Stream, View
 
 pytest_plugins = ["cli"]
 

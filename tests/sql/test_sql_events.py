@@ -10,7 +10,7 @@ from samples import BOOTTIME, CLOCK_SYNC, MONOTONIC, REALTIME, SLICES, UNRESOLVE
 from tracetime import UsageError, open_trace
 from tracetime.sql.events import KeptRows
 from tracetime.sql.session import Session
-from tracetime.sql.view import View
+from tracetime.sql.streams import View
 
 pytest_plugins = ["cli"]
 

@@ -18,7 +18,7 @@ from samples import UNRESOLVED
 
 import tracetime.verbs.convert
 from tracetime import ClockId, ConversionError, TraceError, UsageError, open_trace
-from tracetime.analysis.event_counts import EventCounts
+from tracetime.analysis.groups import EventCounts
 from tracetime.analysis.trace_instants import Span
 from tracetime.formats.perfetto.read import reader
 from tracetime.formats.perfetto.schema import vocabulary

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
-from tracetime.columns.quantiles import medians
+from tracetime.columns.arrays import medians
 from tracetime.graph.values import difference, gains
 
 Values = npt.NDArray[np.int64]

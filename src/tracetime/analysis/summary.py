@@ -11,14 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from tracetime.analysis.advice import ADVICE, READ_LATER
-from tracetime.analysis.event_counts import EventCounts
 from tracetime.analysis.floor_cost import (
     CLOCKS_SAMPLED,
     FloorCost,
     floor_cost_at_snapshots,
     floor_cost_of_events,
 )
-from tracetime.analysis.groups import Group
+from tracetime.analysis.groups import EventCounts, Group
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.json_facts import Document, as_json
 from tracetime.errors import PLACED, REASONS, RESOLVED, UNKNOWN_SOURCE_CLOCK, TraceError

@@ -1,12 +1,11 @@
-"""Where an instant that a person wrote is in a trace; see `clocks/instants.py`."""
+"""Where an instant that a person wrote is in a trace; see `clocks/wall_time.py`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.clocks.instants import Instant, parse_instant
-from tracetime.clocks.wall_time import NS_PER_DAY
+from tracetime.clocks.wall_time import NS_PER_DAY, Instant, parse_instant
 from tracetime.columns.arrays import known_of
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.arguments import PolicyName

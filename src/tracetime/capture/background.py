@@ -6,11 +6,10 @@ import threading
 import time
 from typing import Final
 
-from tracetime.capture.flushing import Flushing
+from tracetime.capture.flushing import Ending, Flushing
 from tracetime.capture.schedule import Schedule
 from tracetime.capture.snapshots import Snapshots
 from tracetime.capture.steps import StepWatch
-from tracetime.capture.stop import Ending
 
 _S: Final = 1_000_000_000
 

@@ -19,9 +19,8 @@ from tracetime.clocks.json_facts import Document, as_json
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources.adjtimex import read_adjtimex
-from tracetime.sources.device import CalibratedDevice
+from tracetime.sources.device import CalibratedDevice, TimeDomain
 from tracetime.sources.source import ClockSource, Unavailable
-from tracetime.sources.time_domains import TimeDomain
 
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count, NotEmpty, NotNegative

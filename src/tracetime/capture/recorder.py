@@ -24,12 +24,11 @@ from tracetime._kernels.perfetto.writer import CLOSED
 from tracetime.capture.background import Background
 from tracetime.capture.calls import Calls, repeat_if_interrupted
 from tracetime.capture.children import close_at_end
-from tracetime.capture.clock_names import clock_name, declare_clocks, short_names
 from tracetime.capture.flushing import Flushing
 from tracetime.capture.parts import Parts
 from tracetime.capture.peers import Peers
 from tracetime.capture.problems import Problem, Problems
-from tracetime.capture.protocol import Sampler
+from tracetime.capture.protocol import Sampler, clock_name, declare_clocks, short_names
 from tracetime.capture.schedule import Schedule
 from tracetime.capture.snapshots import Snapshots
 from tracetime.capture.traced import Traced

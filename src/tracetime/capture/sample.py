@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
-from tracetime.clocks.kernel_clock import KernelClock
+from tracetime.clocks.kernel_clock import KernelClock, WallBound
 from tracetime.clocks.snapshot import Snapshot
-from tracetime.clocks.wall_bound import WallBound
 from tracetime.errors import SourceError, UsageError
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.results import Bounds

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.capture import Brackets
-from tracetime.capture.choice import ROUNDING_NS, Chosen, choose
-from tracetime.capture.counters import Counters
+from tracetime.capture.choice import ROUNDING_NS, Chosen, Counters, choose
 from tracetime.capture.sample import Count, Finding, Sample
 from tracetime.capture.wall_bounds import WallBounds
 from tracetime.clocks.domain import ClockDomain

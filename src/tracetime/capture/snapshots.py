@@ -2,24 +2,152 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Final, NamedTuple
 
 from tracetime._kernels.perfetto.writer import CLOSED
-from tracetime.capture.callers_clock import CallersClock
 from tracetime.capture.calls import Calls
-from tracetime.capture.clock_names import clock_name
-from tracetime.capture.floor_error import FloorError
 from tracetime.capture.flushing import Flushing
 from tracetime.capture.problems import FULL, THE_FILE, Problems
-from tracetime.capture.protocol import Sample, Sampler
+from tracetime.capture.protocol import Sample, Sampler, clock_name
 from tracetime.capture.schedule import Schedule
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.ids import ClockId
-from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.snapshot import INT64_MAX, ReadingsByClock, Snapshot
 from tracetime.errors import SourceError, UsageError
+from tracetime.formats.perfetto.write.clocks import scoped
 from tracetime.formats.perfetto.write.writer import TraceWriter
+from tracetime.graph.tube.limits import Limits
+
+# How far floor, Perfetto's rule, is off between the snapshots of a recording.
+#
+# Floor uses the offset of the snapshot before, and interpolates nothing: just before the next one
+# it is off by the change of the offset in the meantime, whatever the bars of the tube are.
+
+
+class _Offset(NamedTuple):
+    """When, in ns of the reference; how far a clock was ahead of trace time; its half-width."""
+
+    at_ns: int
+    ahead_ns: int
+    half_ns: int
+
+
+class FloorError:
+    """Follows the snapshots of a recording.
+
+    Args:
+        domains: the clocks that are sampled.
+
+    Attributes:
+        errors_ns: by clock, how far floor was off at most, half-widths included.
+    """
+
+    def __init__(self, domains: Mapping[ClockId, ClockDomain]) -> None:
+        self._domains = domains
+        self._last: dict[ClockId, _Offset] = {}
+        self.errors_ns: dict[ClockId, int] = {}
+
+    def observe(self, snapshot: Snapshot, trace_clock: ClockId) -> None:
+        """Add a snapshot of single readings in ns; `trace_clock` is what its clocks convert to."""
+        if snapshot.reference is None or trace_clock not in snapshot.readings:
+            return
+        at_ns, _ = _at_the_reference(snapshot, snapshot.reference)
+        trace_ns, trace_half_ns = _at_the_reference(snapshot, trace_clock)
+        for clock in snapshot.clocks:
+            if clock != trace_clock:
+                ns, half_ns = _at_the_reference(snapshot, clock)
+                now = _Offset(at_ns, ns - trace_ns, half_ns + trace_half_ns)
+                before, self._last[clock] = self._last.get(clock), now
+                if before is not None:
+                    self._compare(clock, trace_clock, before, now)
+
+    def _compare(self, clock: ClockId, trace_clock: ClockId, before: _Offset, now: _Offset) -> None:
+        changed_ns = abs(now.ahead_ns - before.ahead_ns)
+        one, other = (
+            (self._domains.get(each) or ClockDomain.of_kind(each)).drift_ppm
+            for each in (clock, trace_clock)
+        )
+        drifted_ns = Limits.of(one, other).spread(max(0, now.at_ns - before.at_ns))
+        if changed_ns <= drifted_ns + before.half_ns + now.half_ns:
+            # More is a step: around it the bars of the tube are wide, too.
+            error_ns = changed_ns + now.half_ns
+            self.errors_ns[clock] = max(self.errors_ns.get(clock, 0), error_ns)
+
+
+def _at_the_reference(snapshot: Snapshot, clock: ClockId) -> tuple[int, int]:
+    """What a clock read when the reference was read, and how far off that is."""
+    value_ns = snapshot.readings[clock].value
+    assert isinstance(value_ns, int)
+    centre, half = snapshot.centre_ns.get(clock), snapshot.half_width_ns.get(clock)
+    return value_ns - (0 if centre is None else int(centre[0])), 0 if half is None else int(half[0])
+
+
+_TRIES: Final = 5
+"""Readings of which the quickest counts: an interrupt lengthens one of them."""
+
+_READABLE: Final = {
+    ClockId(BUILTIN_IDS[name]): getattr(time, f"CLOCK_{name}")
+    for name in ("BOOTTIME", "MONOTONIC", "MONOTONIC_RAW", "REALTIME")
+    if hasattr(time, f"CLOCK_{name}")
+}
+
+
+class CallersClock:
+    """Reads a clock between two readings of the clock of trace time.
+
+    Attributes:
+        name: of the clock.
+
+    Raises:
+        UsageError: Python cannot read the clock of trace time.
+    """
+
+    def __init__(
+        self, domain: ClockDomain, read: Callable[[], int], trace_clock: ClockId | None
+    ) -> None:
+        if trace_clock not in _READABLE:
+            raise UsageError(
+                f"the clock of trace time is {trace_clock}, which cannot be read here: leave "
+                "`read` out, and tie the clock in with snapshot()"
+            )
+        self.name = domain.name or str(domain.id)
+        self._domain = domain
+        self._clock = scoped(domain.id)
+        self._read = read
+        self._reference = trace_clock
+
+    def snapshot(self) -> Snapshot:
+        """The quickest of some readings."""
+        quickest_ns, between_ns, ticks = min(self._bracketed() for _ in range(_TRIES))
+        # Both clocks may have just ticked, or be about to.
+        steps_ns = math.ceil(max(self._domain.tick_ns or 0, self._domain.ns_per_tick or 0)) + 1
+        return Snapshot(
+            {self._reference: between_ns, self._clock: ticks},
+            reference=self._reference,
+            half_width_ns={self._clock: (quickest_ns + 1) // 2 + steps_ns},
+        )
+
+    def _bracketed(self) -> tuple[int, int, int]:
+        """How long it took, trace time in the middle, and the reading."""
+        posix = _READABLE[self._reference]
+        before_ns = time.clock_gettime_ns(posix)
+        ticks = self._read()
+        after_ns = time.clock_gettime_ns(posix)
+        if (
+            not hasattr(ticks, "__index__")
+            or isinstance(ticks, bool)
+            or not 0 <= ticks <= INT64_MAX
+        ):
+            raise UsageError(
+                f"{self.name} was read as {ticks!r}: a reading is a whole number of ticks, from 0 "
+                "to 2^63 - 1"
+            )
+        return after_ns - before_ns, (before_ns + after_ns) // 2, ticks
 
 
 class Snapshots:

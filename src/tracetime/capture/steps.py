@@ -15,7 +15,7 @@ import sys
 import time
 from typing import Final
 
-from tracetime.capture.stop import Ending
+from tracetime.capture.flushing import Ending
 
 _TFD_NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
 _TFD_CLOEXEC: Final = getattr(os, "O_CLOEXEC", 0)

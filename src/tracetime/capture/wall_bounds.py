@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.kernel_clock import WallBound
 from tracetime.clocks.snapshot import Snapshot
-from tracetime.clocks.wall_bound import WallBound
 from tracetime.errors import SourceError
 from tracetime.sources.time_service.service import TimeService
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracetime._kernels.common.columns import StepCounts, shortest_decimals
-from tracetime.clocks.instants import NS_OF_UNIT, FloatUnit
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
+from tracetime.clocks.wall_time import NS_OF_UNIT, FloatUnit
 from tracetime.columns.arrays import values_of
 from tracetime.columns.float_steps import FloatSteps
 from tracetime.columns.time_steps import TimeSteps

@@ -20,7 +20,7 @@ import click
 
 from tracetime._version import __version__
 from tracetime.atomic_file import keep_inputs, protect
-from tracetime.commands import signals
+from tracetime.commands import terminal
 from tracetime.commands.terminal import echo, echo_error
 from tracetime.errors import (
     ConversionError,
@@ -152,16 +152,16 @@ def main() -> NoReturn:
         # It was closed by who wants no output.
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
     try:
-        signals.install()
+        terminal.install()
         code = run(sys.argv[1:])
     except BaseException:
         # What is interrupted while it loads may raise another error.
-        number = signals.received()
+        number = terminal.received()
         if number is None:
             raise
         code = 128 + number
-    signals.ignore()
-    number = signals.received()
+    terminal.ignore()
+    number = terminal.received()
     if number is not None and code == 128 + number:
         _say_why(number)
         # Python's own end takes a while, and flushes what nobody waits for.

@@ -8,8 +8,7 @@ import click
 
 from tracetime.clocks.families import WALL
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike
-from tracetime.clocks.instants import parse_instant
-from tracetime.clocks.wall_time import format_wall_time
+from tracetime.clocks.wall_time import format_wall_time, parse_instant
 from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in, warn_of_unused
 from tracetime.commands.options import (

@@ -14,8 +14,7 @@ from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import json_option, limits_of_reading, tolerance_option
 from tracetime.commands.output import result_option
 from tracetime.commands.progress import Progress
-from tracetime.commands.results import print_result
-from tracetime.commands.show import console, print_json, print_text, wrapped
+from tracetime.commands.show import console, print_json, print_result, print_text, wrapped
 from tracetime.commands.terminal import echo, echo_error
 from tracetime.errors import TracetimeError, UsageError
 from tracetime.text import count, did_you_mean, printable

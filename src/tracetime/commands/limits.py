@@ -13,7 +13,7 @@ import click
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
-from tracetime.clocks.instants import NS_OF_UNIT
+from tracetime.clocks.wall_time import NS_OF_UNIT
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.text import printable

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count
     from tracetime.sources.source import Unavailable
     from tracetime.sources.time_service.service import SourceName
-    from tracetime.sources.time_service.true_time import TrueTime, WallClock
+    from tracetime.sources.time_service.statement import TrueTime, WallClock
 
 
 @click.command("now")

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from tracetime.commands import signals
+from tracetime.commands import terminal
 from tracetime.commands.terminal import echo, echo_error
 from tracetime.errors import TracetimeError, UsageError
 
@@ -75,7 +75,7 @@ def prompt(session: Session, answer: Answer) -> None:
                 except KeyboardInterrupt:
                     if not interactive:
                         raise
-                    signals.accept()
+                    terminal.accept()
                     echo("\ninterrupted", err=True)
 
 
@@ -88,7 +88,7 @@ def _texts(interactive: bool) -> Iterator[str]:
         except KeyboardInterrupt:
             if not interactive:
                 raise
-            signals.accept()
+            terminal.accept()
             echo()
             held = ""
             continue

@@ -47,7 +47,7 @@ def command(address: str | None, stdio: bool, key_file: str | None, per_second: 
     if stdio:
         _serve_pipes(key_file)
         return
-    from tracetime.hosts.keys import read_key
+    from tracetime.hosts.addresses import read_key
     from tracetime.hosts.servers import UdpServer
 
     assert address is not None

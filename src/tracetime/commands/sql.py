@@ -21,8 +21,7 @@ from tracetime.commands.options import (
 )
 from tracetime.commands.output import check_standard_output, output_option, standard_output
 from tracetime.commands.progress import Progress, clear_progress
-from tracetime.commands.results import print_result
-from tracetime.commands.show import in_no_slice
+from tracetime.commands.show import in_no_slice, print_result
 from tracetime.commands.terminal import echo
 from tracetime.errors import TraceError, UsageError
 from tracetime.formats.archive import split_member
@@ -137,7 +136,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     """
     from tracetime.sql.memory import limited_memory
     from tracetime.sql.session import Session
-    from tracetime.sql.view import View
+    from tracetime.sql.streams import View
 
     paths, query = _split(arguments)
     kind = _format(kind, out, as_json)

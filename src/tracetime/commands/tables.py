@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
 import click
 
 from tracetime.clocks.ids import ClockId, ClockLike
-from tracetime.clocks.instants import FloatUnit
+from tracetime.clocks.wall_time import FloatUnit
 from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.limits import given_names, warn_of_absent_in
 from tracetime.commands.options import clock_in

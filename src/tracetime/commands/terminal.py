@@ -7,13 +7,86 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
-from typing import Final
+from types import FrameType
+from typing import Final, NoReturn
 
 import click
 
 from tracetime.commands.progress import clear_progress
 from tracetime.text import printable
+
+# Signals that end a command: Ctrl-C, SIGTERM and SIGHUP.
+#
+# A signal raises an exception, so that unfinished files are removed. While that is being done,
+# further signals are ignored: they would break it off. Where the exception is lost (Python drops
+# what is raised in a callback of C code, or in `__del__`), it is raised again.
+
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_AGAIN_S: Final = 0.02
+"""How soon to look whether the exception was lost."""
+
+_received: int | None = None
+_raised: BaseException | None = None
+
+
+def install() -> None:
+    """Let the signals raise exceptions: KeyboardInterrupt, or SystemExit."""
+    for number in ENDING:
+        # nohup ignores hang-ups, and shells Ctrl-C for what runs in the background: that stays.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _receive)
+    signal.signal(signal.SIGALRM, _try_again)
+
+
+def received() -> int | None:
+    """Return the first signal that came, and was not accepted."""
+    return _received
+
+
+def accept() -> None:
+    """Go on after a KeyboardInterrupt that was caught: the next signal raises another."""
+    global _received, _raised
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    _received = _raised = None
+
+
+def ignore() -> None:
+    """Ignore signals from now on: the command is done."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _receive(number: int, frame: FrameType | None) -> None:
+    global _received
+    if _received is None:
+        _received = number
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
+        _raise()
+
+
+def _try_again(number: int, frame: FrameType | None) -> None:
+    if _received is not None and not _is_handled():
+        _raise()
+
+
+def _raise() -> NoReturn:
+    global _raised
+    by_keyboard = _received == signal.SIGINT
+    _raised = KeyboardInterrupt() if by_keyboard else SystemExit(128 + (_received or 0))
+    raise _raised
+
+
+def _is_handled() -> bool:
+    """Whether an `except`, a `finally` or an `__exit__` is dealing with the exception."""
+    error = sys.exception()
+    while error is not None and error is not _raised:
+        error = error.__context__
+    return error is not None
+
 
 _STYLE: Final = re.compile(r"(\x1b\[[0-9;]*m)")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import click
 
-from tracetime.commands import signals
+from tracetime.commands import terminal
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
 from tracetime.commands.show import console, print_json, table_of
 from tracetime.commands.terminal import echo
@@ -111,7 +111,7 @@ def command(
             else:
                 _draw(screen, sampler, lines, samples)
         except KeyboardInterrupt:
-            signals.accept()
+            terminal.accept()
 
 
 def _print_lines(

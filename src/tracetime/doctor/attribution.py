@@ -15,7 +15,7 @@ import numpy as np
 from tracetime.analysis.survey import Survey, Values
 from tracetime.clocks.families import STOPS_IN_SUSPEND, WALL, steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.columns.quantiles import median
+from tracetime.columns.arrays import median
 from tracetime.doctor.incidents import BACK, distinct_suspends
 from tracetime.doctor.jump_columns import (
     Floats,

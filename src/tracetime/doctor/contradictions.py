@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tracetime.analysis.survey import Survey
-from tracetime.columns.quantiles import median
+from tracetime.columns.arrays import median
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding
 from tracetime.graph.tube.contradictions import Contradiction

@@ -14,7 +14,7 @@ from tracetime.analysis.rates import LEAST_OFF_NS, OTHER_UNIT, Rate
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import ONE_RATE
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.columns.quantiles import median
+from tracetime.columns.arrays import median
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, Severity, all_of, names
 from tracetime.graph.values import difference, gains

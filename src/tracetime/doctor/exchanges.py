@@ -15,7 +15,7 @@ import numpy as np
 from tracetime.analysis.snapshots import Series, Values
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.columns.quantiles import median
+from tracetime.columns.arrays import median
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding, Severity, all_of
 from tracetime.graph.values import difference

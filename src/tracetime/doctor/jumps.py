@@ -12,7 +12,7 @@ import numpy as np
 from tracetime.analysis.survey import Survey, Values
 from tracetime.clocks.families import NANOSECONDS, WALL
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
-from tracetime.columns.quantiles import median
+from tracetime.columns.arrays import median
 from tracetime.doctor.attribution import attributed_jumps
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, Severity, all_of

@@ -11,7 +11,7 @@ import numpy as np
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MIN
-from tracetime.columns.quantiles import median
+from tracetime.columns.arrays import median
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, all_of
 from tracetime.errors import ConversionError

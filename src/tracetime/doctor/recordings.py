@@ -11,10 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.analysis.recording_starts import READ_WITHIN_NS, breaks, starts
-from tracetime.analysis.snapshots import Series, Values, Written
+from tracetime.analysis.snapshots import READ_WITHIN_NS, Series, Values, Written, breaks, starts
 from tracetime.analysis.survey import Survey
-from tracetime.columns.quantiles import median
+from tracetime.columns.arrays import median
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding
 from tracetime.text import count

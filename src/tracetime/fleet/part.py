@@ -5,23 +5,62 @@ from __future__ import annotations
 import errno
 import hashlib
 import time
+from collections import Counter
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import pyarrow as pa
 
 from tracetime.analysis.summary import Summary
+from tracetime.analysis.survey import Survey
 from tracetime.atomic_file import keep_inputs, open_to_read
+from tracetime.doctor import findings_of
 from tracetime.errors import ConversionError, TraceError, TracetimeError, UsageError
+from tracetime.fleet.clocks import SCHEMA, clocks_batch
 from tracetime.fleet.options import Options
 from tracetime.fleet.records import Record, log_of, part_name, put_json, rejected_of
 from tracetime.fleet.sources import Source, fetched, file_of, source_of
 from tracetime.fleet.store import Store, open_store
 from tracetime.formats import open_trace
+from tracetime.sql.tables import FINDINGS, findings_batch
+from tracetime.tables.output import TableOutput
+from tracetime.tables.writers import ParquetTable
+from tracetime.trace.trace import Trace
 from tracetime.verbs.convert import convert, convert_slices
 
-if TYPE_CHECKING:
-    from tracetime.trace.trace import Trace
+# What the doctor finds in one trace, and how its clocks run, as parts of a data set.
+
+
+def write_findings(
+    trace: Trace, out: Path, clocks_out: Path, *, part_of: str, tolerance_ns: int
+) -> tuple[int, dict[str, Any]]:
+    """Write what is wrong with the clocks of a trace, a row for each finding; and how they run.
+
+    Returns:
+        How many findings there are, and facts of the trace in the types of JSON.
+    """
+    survey = Survey(trace, tolerance_ns)
+    findings = [one.with_names(trace.clocks.names) for one in findings_of(survey)]
+    batch = findings_batch(findings)
+    _write_findings(out, FINDINGS, batch, part_of)
+    clocks, left_out = clocks_batch(survey, findings)
+    _write_findings(clocks_out, SCHEMA, clocks, part_of)
+    facts = {
+        "trace_clock": str(trace.trace_clock),
+        "severities": dict(Counter(one.severity for one in findings)),
+        "codes": dict(Counter(batch["code"].to_pylist())),
+        "pairs_left_out": left_out,
+    }
+    return batch.num_rows, facts
+
+
+def _write_findings(out: Path, schema: pa.Schema, batch: pa.RecordBatch, part_of: str) -> None:
+    with TableOutput(out, part_of) as output:
+        output.start(ParquetTable, schema, {})
+        output.put(batch)
+        output.finish({})
 
 
 _PIECE: Final = 1 << 20
@@ -131,8 +170,6 @@ def _write(
     # A path may have bytes that are no UTF-8; a column of text may not.
     text = uri.encode("utf-8", "backslashreplace").decode()
     if options.table == "findings":
-        from tracetime.fleet.findings import write_findings
-
         return write_findings(trace, out, *others, part_of=text, tolerance_ns=options.tolerance_ns)
     writing = partial(convert, to=options.to, names=options.names)
     verb = writing if options.table == "events" else convert_slices

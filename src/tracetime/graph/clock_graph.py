@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from bokeh.models import UIElement
 
-    from tracetime.clocks.instants import FloatUnit
+    from tracetime.clocks.wall_time import FloatUnit
     from tracetime.columns.arrow_tables import SupportsArrowStream
     from tracetime.graph.tube.curves import Curves
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime.clocks.ids import ClockId, ClockLike
-from tracetime.clocks.instants import FloatUnit
 from tracetime.clocks.snapshot import Reading, Snapshot
+from tracetime.clocks.wall_time import FloatUnit
 from tracetime.columns.arrow_tables import (
     SupportsArrowStream,
     batches_of,

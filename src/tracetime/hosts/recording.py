@@ -21,7 +21,7 @@ from typing import Final
 from tracetime._kernels.perfetto import packets
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_IDS
-from tracetime.hosts.epochs import boottime_ns, own_suspended_ns
+from tracetime.hosts.messages import boottime_ns, own_suspended_ns
 from tracetime.hosts.rounds import Exchange
 from tracetime.sources.boot import boot_id
 

@@ -5,17 +5,147 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import BinaryIO, Final
+from collections.abc import Callable, Hashable
+from typing import BinaryIO, Final, NamedTuple
 
 from tracetime.errors import UsageError
 from tracetime.hosts.addresses import resolve
-from tracetime.hosts.epochs import boottime_ns
-from tracetime.hosts.limits import RateLimit
-from tracetime.hosts.messages import LENGTH
-from tracetime.hosts.responder import Responder
+from tracetime.hosts.messages import (
+    BOOT_BYTES,
+    LENGTH,
+    REFERENCE_BYTES,
+    Epoch,
+    Reply,
+    boottime_ns,
+    read_request,
+    write_reply,
+)
 from tracetime.hosts.stamps import StampedSocket, StampedTimes
 from tracetime.sources.boot import boot_id
+
+# How many replies a source gets: a bucket of tokens each, for a bounded number of sources.
+
+_S: Final = 1_000_000_000
+
+
+class RateLimit:
+    """Lets each source have `burst` at once, and `per_second` on average.
+
+    Args:
+        per_second, burst: whole numbers above 0.
+        max_sources: of more, the one that was silent longest is forgotten.
+    """
+
+    def __init__(self, per_second: int, burst: int, max_sources: int) -> None:
+        self._ns_each = max(1, _S // per_second)
+        self._full_ns = self._ns_each * burst
+        self._max_sources = max_sources
+        # By source, from when on its bucket is full, ns: what is missing refills until then.
+        self._full_at: OrderedDict[Hashable, int] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._full_at)
+
+    def allows(self, source: Hashable, now_ns: int) -> bool:
+        """Take a token of the source, if there is one; now_ns: of a clock that never runs back."""
+        full_at = max(self._full_at.get(source, now_ns), now_ns) + self._ns_each
+        if full_at > now_ns + self._full_ns:
+            return False
+        self._full_at[source] = full_at
+        self._full_at.move_to_end(source)
+        if len(self._full_at) > self._max_sources:
+            self._full_at.popitem(last=False)
+        return True
+
+
+_NO_NONCE: Final = bytes(REFERENCE_BYTES)
+
+
+class Counts(NamedTuple):
+    """What became of all that came in.
+
+    Attributes:
+        replied: requests with a reply.
+        malformed: what is no request, or not signed with the key.
+        limited: requests of a source that sent too many.
+        suspended: requests that a suspend came between.
+    """
+
+    replied: int = 0
+    malformed: int = 0
+    limited: int = 0
+    suspended: int = 0
+
+
+class Responder:
+    """Replies to requests.
+
+    Args:
+        key: that requests are signed with; None for none.
+        limit: how many replies a source gets; None for any number.
+        epoch: of the clock that it reads.
+        boot: which boot that counts from, 16 bytes; empty where that is not known.
+    """
+
+    def __init__(
+        self,
+        key: bytes | None = None,
+        limit: RateLimit | None = None,
+        epoch: Epoch | None = None,
+        boot: bytes = b"",
+    ) -> None:
+        self._key = key
+        self._limit = limit
+        self._epoch = Epoch() if epoch is None else epoch
+        self._boot = boot or bytes(BOOT_BYTES)
+        self._counts = Counts()._asdict()
+
+    def take(self, data: bytes, source: Hashable, now_ns: int) -> bytes | None:
+        """Return the nonce of a request that gets a reply; None for one that gets none.
+
+        Args:
+            data: what came in.
+            source: who sent it.
+            now_ns: BOOTTIME.
+        """
+        nonce = read_request(data, self._key)
+        if nonce is None:
+            self._count("malformed")
+        elif self._limit is not None and not self._limit.allows(source, now_ns):
+            self._count("limited")
+        else:
+            return nonce
+        return None
+
+    def reply(
+        self, nonce: bytes, received_ns: int, replied_ns: int, before: tuple[bytes, int] | None
+    ) -> bytes | None:
+        """Return the reply to a request that `take` took; None if there was a suspend since.
+
+        Args:
+            nonce: of the request.
+            received_ns: BOOTTIME when it had come in, or later.
+            replied_ns: BOOTTIME before the reply leaves.
+            before: nonce of the reply before to the same source, and BOOTTIME before it left.
+        """
+        # The clocks are read after replied_ns: both its readings are of one epoch then.
+        if self._epoch.has_ended():
+            self._count("suspended")
+            return None
+        self._count("replied")
+        earlier, left_ns = (_NO_NONCE, 0) if before is None else before
+        times = received_ns, replied_ns, earlier[:REFERENCE_BYTES], left_ns
+        made = Reply(nonce, self._epoch.id, *times, self._boot, self._epoch.suspended_ns)
+        return write_reply(made, self._key)
+
+    @property
+    def counts(self) -> Counts:
+        """What became of all so far."""
+        return Counts(**self._counts)
+
+    def _count(self, what: str) -> None:
+        self._counts[what] += 1
+
 
 PER_SECOND: Final = 1000
 """Replies that a source gets, on average and at once."""

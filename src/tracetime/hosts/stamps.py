@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from tracetime._kernels.hosts import Datagrams, was_set
 from tracetime.capture.steps import timer_of_the_wall_clock
 from tracetime.errors import SourceError
-from tracetime.hosts.epochs import BOOTTIME, Bracket, bracket
+from tracetime.hosts.messages import BOOTTIME, Bracket, bracket
 
 _SO_TIMESTAMPING: Final = 37
 _TX_SOFTWARE, _RX_SOFTWARE, _SOFTWARE, _OPT_ID, _OPT_TSONLY = (

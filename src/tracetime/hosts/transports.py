@@ -15,8 +15,7 @@ from typing import Final, NamedTuple, Protocol
 
 from tracetime.errors import SourceError
 from tracetime.hosts.addresses import resolve
-from tracetime.hosts.epochs import boottime_ns
-from tracetime.hosts.messages import LENGTH, Reply
+from tracetime.hosts.messages import LENGTH, Reply, boottime_ns
 from tracetime.hosts.stamps import StampedSocket
 from tracetime.text import printable
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from tracetime.clocks.domain import MOST_DRIFT_PPM
 from tracetime.clocks.ids import ClockId
-from tracetime.clocks.instants import NS_OF_UNIT
 from tracetime.clocks.snapshot import INT64_MAX, Reading, Snapshot
+from tracetime.clocks.wall_time import NS_OF_UNIT
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.adding import add_snapshot
 from tracetime.graph.clock_graph import inner

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.clocks.instants import NS_OF_UNIT
+from tracetime.clocks.wall_time import NS_OF_UNIT
 
 _EARLIEST_NS: Final = 1_483_228_800 * NS_OF_UNIT["s"]
 """2017, when there was nothing yet that records two clocks with a trace."""

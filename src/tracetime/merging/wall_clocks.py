@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
-from tracetime.clocks.kernel_clock import MAXERROR_LACKS_US, STA_UNSYNC, TIME_ERROR
+from tracetime.clocks.kernel_clock import MAXERROR_LACKS_US, STA_UNSYNC, TIME_ERROR, contradiction
 from tracetime.clocks.snapshot import Snapshot
-from tracetime.clocks.wall_bound import contradiction
 from tracetime.errors import ConversionError, UsageError
 from tracetime.formats.perfetto.extension import time_service
 from tracetime.graph.adding import add_snapshot

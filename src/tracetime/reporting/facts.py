@@ -9,16 +9,119 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from tracetime.analysis.survey import Survey
+from tracetime.analysis.undecided_overlaps import UndecidedOverlaps, undecided_overlaps
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.int_arrays import is_any_of
 from tracetime.doctor import Finding, findings_of
+from tracetime.errors import PLACED, TraceError
 from tracetime.graph.clock_names import fold
-from tracetime.reporting.file_places import FilePlaces
 from tracetime.reporting.measure import ClockPair, Measured, PairFacts, measure
-from tracetime.reporting.span_facts import SpanFacts, measure_spans
 from tracetime.reporting.timeline import Histogram, Timeline
+from tracetime.text import printable
 from tracetime.trace.events_table import Columns
 from tracetime.trace.trace import Trace
+
+# What the report says of slices under error bars; `spans.py` writes it as HTML.
+
+_MOST_PLACES: Final = 6
+"""Places that are drawn: two screens."""
+
+
+_LONGEST: Final = 60
+"""Characters of a name: that of a process may be its whole command."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanFacts:
+    """What the report says of slices.
+
+    Attributes:
+        found: None where there are too many clocks.
+        names: of the slices of its places, by row: what each is, and whose.
+    """
+
+    found: UndecidedOverlaps | None
+    names: dict[int, tuple[str, str]]
+
+
+def measure_spans(survey: Survey) -> SpanFacts | None:
+    """Compare the slices of a trace; None where no two are of different clocks.
+
+    Raises:
+        TraceError: the trace cannot be read.
+    """
+    placed = [clock for clock in survey.used if survey.used[clock] > survey.lost.get(clock, 0)]
+    if len(placed) < 2:
+        return None
+    if len(placed) > survey.most_examined:
+        return SpanFacts(None, {})
+    ends = survey.trace.slice_ends()
+    if ends is None:
+        return None
+    try:
+        found = undecided_overlaps(ends, survey.trace_clock, _MOST_PLACES)
+    except TraceError:
+        # There may be no more tubes.
+        return SpanFacts(None, {})
+    if len(found.by_clock) < 2 and not found.left_out:
+        return None
+    rows = [side.row for place in found.places for side in (place.one, place.other)]
+    listed = ends.table(np.array(rows, dtype=np.intp)).to_pylist()
+    names = {}
+    for row, one in zip(rows, listed, strict=True):
+        name = one["name"] or "(no name)"
+        owners = dict.fromkeys(one[of] for of in ("track_name", "thread_name", "process_name"))
+        others = [printable(owner, _LONGEST) for owner in owners if owner and owner != name]
+        names[row] = printable(name, _LONGEST), ", ".join(others)
+    return SpanFacts(found, names)
+
+
+Values = npt.NDArray[np.int64]
+
+_PER_BATCH: Final = 256
+"""Events of a batch that are noted: closer ones fall on one pixel of the page."""
+
+
+class FilePlaces:
+    """Packets with a known trace time; another packet has that of the last one before it."""
+
+    def __init__(self) -> None:
+        self._columns: list[tuple[Values, Values]] = []
+        self._points: tuple[Values, Values] | None = None
+
+    def add(self, columns: Columns) -> None:
+        """Note some events of a batch that have a trace time."""
+        status = columns["status"]
+        rows = np.flatnonzero(is_any_of(status, PLACED))
+        rows = rows[:: -(-len(rows) // _PER_BATCH) or 1]
+        self._note(columns["packet"][rows].astype(np.int64), columns["trace_time"][rows])
+
+    def add_snapshots(self, packets: npt.NDArray[np.uint64], times_ns: Values) -> None:
+        """Note the packets of snapshots that have the trace clock, and what it reads there."""
+        self._note(packets.astype(np.int64), times_ns)
+
+    def _note(self, packets: Values, times_ns: Values) -> None:
+        self._columns.append((packets, times_ns))
+        self._points = None
+
+    def times_ns(self, packets: Values, otherwise_ns: int) -> Values:
+        """Return the trace time (ns) of each packet; `otherwise_ns` where nothing is known."""
+        if self._points is None:
+            columns = [np.concatenate(column) for column in zip(*self._columns, strict=True)]
+            noted, times = columns or (np.zeros(0, np.int64), np.zeros(0, np.int64))
+            # Of one packet the last that was added counts: its snapshot, not an event.
+            order = np.argsort(noted, kind="stable")
+            self._points = noted[order], times[order]
+        noted, times = self._points
+        if not len(noted):
+            return np.full(len(packets), otherwise_ns, dtype=np.int64)
+        before: Values = times[np.maximum(np.searchsorted(noted, packets, side="right") - 1, 0)]
+        return before
+
 
 MOST_PAIRS: Final = 10
 """Pairs with a picture: those with findings, events or discontinuities."""

@@ -11,7 +11,6 @@ import numpy as np
 from tracetime.doctor import Finding
 from tracetime.graph.tube.curves import Break, Curves
 from tracetime.reporting.facts import MOST_FINDINGS, Facts
-from tracetime.reporting.legend import pair_key
 from tracetime.reporting.markup import (
     Cell,
     Html,
@@ -25,7 +24,7 @@ from tracetime.reporting.markup import (
 )
 from tracetime.reporting.measure import MOST_MEASURED, PairFacts
 from tracetime.reporting.plot import pair_figure, time_unit_of
-from tracetime.reporting.readout import pair_readout
+from tracetime.reporting.readout import pair_key, pair_readout
 from tracetime.text import count, duration, half_width, signed_duration
 
 if TYPE_CHECKING:

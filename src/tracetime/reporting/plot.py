@@ -29,8 +29,7 @@ from tracetime.reporting.drawing import (
     time_unit,
     unit_of,
 )
-from tracetime.reporting.drift import drift_panel
-from tracetime.reporting.jumps import jumps_of, jumps_panel
+from tracetime.reporting.drift import drift_panel, jumps_of, jumps_panel
 
 _MOST_MARKS: Final = 40
 """Discontinuities that are marked: of more, the numbers overlap."""

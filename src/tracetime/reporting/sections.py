@@ -6,11 +6,11 @@ from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.clock_names import coverage, span_ns
 from tracetime.graph.tube.curves import since
-from tracetime.reporting.allan import allan_deviation
 from tracetime.reporting.clock_graph import clock_graph
 from tracetime.reporting.facts import Facts
 from tracetime.reporting.figures import MOST_LINES, allan_figure, bars_figure, events_figure
@@ -31,6 +31,41 @@ from tracetime.text import count, duration, half_width
 
 if TYPE_CHECKING:
     from tracetime.reporting.embedding import Figures
+
+# Allan deviation: how much a clock's rate differs between successive intervals of one length.
+#
+# The overlapping estimate, of evenly spaced offsets (IEEE Std 1139).
+
+Floats = npt.NDArray[np.float64]
+
+LEAST: Final = 16
+"""Offsets that an estimate needs: fewer say too little."""
+
+_PER_OCTAVE: Final = 2
+"""Averaging times per doubling: enough for a smooth line."""
+
+
+def allan_deviation(offsets_ns: Floats, spacing_ns: float) -> tuple[Floats, Floats]:
+    """Return averaging times (ns) and the deviation (ns/ns) at each.
+
+    Args:
+        offsets_ns: of one clock against another, evenly spaced; a constant drift is no deviation.
+        spacing_ns: time between two of them.
+
+    Averaging times go up to a quarter of the series: longer ones would have two or three
+    differences. Both arrays are empty for fewer than `LEAST` offsets.
+    """
+    n = len(offsets_ns)
+    if n < LEAST:
+        return np.zeros(0), np.zeros(0)
+    octaves = np.log2(n / 4)
+    sizes = np.unique(np.round(2 ** np.arange(0, octaves + 1e-9, 1 / _PER_OCTAVE)).astype(int))
+    deviations = []
+    for m in sizes.tolist():
+        second = offsets_ns[2 * m :] - 2 * offsets_ns[m:-m] + offsets_ns[: -2 * m]
+        deviations.append(np.sqrt(np.mean(second**2) / 2) / (m * spacing_ns))
+    return sizes * spacing_ns, np.array(deviations)
+
 
 _MOST_CLOCKS: Final = 60
 """Rows of the table of clocks: two screens."""

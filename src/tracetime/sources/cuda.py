@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -16,13 +16,134 @@ import numpy as np
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import SourceError
-from tracetime.sources import cuda_api as api
-from tracetime.sources.bracketed import Bracket, BracketedDevice, is_done, raw_ns
-from tracetime.sources.host_timer import clocks_of, in_words
+from tracetime.sources.bracketed import (
+    Bracket,
+    BracketedDevice,
+    clocks_of,
+    in_words,
+    is_done,
+    raw_ns,
+)
 from tracetime.sources.lock import OneAtATime
 from tracetime.sources.names import CUDA
 from tracetime.sources.source import Unavailable
 from tracetime.sources.tick import step_of_runs
+
+# The part of CUDA's driver API that is used, through libcuda and ctypes; and CUPTI's timestamp.
+#
+# Handles are pointers (`c_void_p`, or ctypes cuts them to 32 bits), a device is a number.
+# Signatures are those of cuda.h, with the versions that it names by macros (`_v2`). No clock is
+# read here.
+
+LIBRARY: Final = "libcuda.so.1"
+CUPTI_LIBRARIES: Final = ("libcupti.so.13", "libcupti.so.12", "libcupti.so")
+
+SUCCESS: Final = 0
+NOT_READY: Final = 600
+HOST_ALLOC_MAPPED: Final = 0x01 | 0x02
+"""CU_MEMHOSTALLOC_PORTABLE and _DEVICEMAP: memory of the host that the device writes."""
+STREAM_NON_BLOCKING: Final = 1
+
+_UUIDS: Final = ("cuDeviceGetUuid_v2", "cuDeviceGetUuid")
+"""The first also tells the parts of a GPU that is split (MIG) apart; older drivers lack it."""
+
+u32, i32, u64, size = ctypes.c_uint32, ctypes.c_int, ctypes.c_uint64, ctypes.c_size_t
+Handle = ctypes.c_void_p
+Pointer = ctypes.c_void_p
+
+SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
+    "cuInit": (u32,),
+    "cuGetErrorString": (i32, Pointer),
+    "cuDeviceGetCount": (Pointer,),
+    "cuDeviceGet": (Pointer, i32),
+    "cuDeviceGetName": (Pointer, i32, i32),
+    "cuDevicePrimaryCtxRetain": (Pointer, i32),
+    "cuDevicePrimaryCtxRelease_v2": (i32,),
+    "cuCtxPushCurrent_v2": (Handle,),
+    "cuCtxPopCurrent_v2": (Pointer,),
+    "cuModuleLoadData": (Pointer, Pointer),
+    "cuModuleUnload": (Handle,),
+    "cuModuleGetFunction": (Pointer, Handle, ctypes.c_char_p),
+    "cuMemHostAlloc": (Pointer, size, u32),
+    "cuMemHostGetDevicePointer_v2": (Pointer, Pointer, u32),
+    "cuMemFreeHost": (Pointer,),
+    "cuStreamCreate": (Pointer, u32),
+    "cuStreamQuery": (Handle,),
+    "cuStreamDestroy_v2": (Handle,),
+    "cuLaunchKernel": (Handle, *[u32] * 6, u32, Handle, Pointer, Pointer),
+}
+"""The arguments of each function; all return CUresult."""
+
+
+class Cuda:
+    """libcuda with its functions, initialised.
+
+    Raises:
+        SourceError: it is not installed, lacks a function, or finds no device.
+    """
+
+    def __init__(self, library: str = LIBRARY) -> None:
+        try:
+            loaded = ctypes.CDLL(library)
+            self._functions = {
+                name: _typed(loaded, name, arguments) for name, arguments in SIGNATURES.items()
+            }
+            uuid = next(name for name in _UUIDS if hasattr(loaded, name))
+        except (OSError, AttributeError, StopIteration) as error:
+            raise SourceError(
+                f"{library} cannot be loaded ({error}): it comes with NVIDIA's driver, 9.2 or newer"
+            ) from None
+        self._functions["cuDeviceGetUuid"] = _typed(loaded, uuid, (Pointer, i32))
+        self.check("starting CUDA", "cuInit", 0)
+
+    def call(self, name: str, *arguments: Any) -> int:
+        """Call a function, and return its error code."""
+        return int(self._functions[name](*arguments))
+
+    def check(self, what: str, name: str, *arguments: Any) -> None:
+        """Call a function.
+
+        Raises:
+            SourceError: it returns an error; `what` names the call.
+        """
+        code = self.call(name, *arguments)
+        if code != SUCCESS:
+            text = ctypes.c_char_p()
+            told = self.call("cuGetErrorString", code, ctypes.byref(text)) == SUCCESS
+            says = text.value.decode(errors="replace")[:200] if told and text.value else "an error"
+            raise SourceError(f"{what} failed: {says} ({code})")
+
+    def make(self, what: str, name: str, kind: Any, *arguments: Any) -> Any:
+        """Call a function that stores something of a ctypes kind first, and return that."""
+        made = kind()
+        self.check(what, name, ctypes.byref(made), *arguments)
+        return made
+
+
+def cupti_timer(libraries: Sequence[str] = CUPTI_LIBRARIES) -> Callable[[], int] | None:
+    """Reads the clock of CUPTI's records, ns (cuptiGetTimestamp); None where there is no CUPTI."""
+    for library in libraries:
+        try:
+            function = _typed(ctypes.CDLL(library), "cuptiGetTimestamp", (Pointer,))
+        except (OSError, AttributeError):
+            continue
+
+        def read() -> int:
+            shown = u64()
+            code = int(function(ctypes.byref(shown)))  # noqa: B023  it returns at once
+            if code != SUCCESS:
+                raise SourceError(f"cuptiGetTimestamp failed ({code})")
+            return shown.value
+
+        return read
+    return None
+
+
+def _typed(library: Any, name: str, arguments: Sequence[Any]) -> Any:
+    function = getattr(library, name)
+    function.restype, function.argtypes = i32, arguments
+    return function
+
 
 KERNEL: Final = b"""\
 .version 6.0
@@ -72,10 +193,10 @@ class CudaDevice(BracketedDevice):
 
     most_stamps = MOST_STAMPS
 
-    def __init__(self, cuda: api.Cuda, position: int) -> None:
+    def __init__(self, cuda: Cuda, position: int) -> None:
         self._cuda = cuda
         what = f"opening CUDA's device {position}"
-        self._device = int(cuda.make(what, "cuDeviceGet", api.i32, position).value)
+        self._device = int(cuda.make(what, "cuDeviceGet", i32, position).value)
         kind = ctypes.c_char * _NAME_BYTES
         label = cuda.make(what, "cuDeviceGetName", kind, _NAME_BYTES, self._device)
         uuid = cuda.make(what, "cuDeviceGetUuid", ctypes.c_uint8 * 16, self._device)
@@ -83,7 +204,7 @@ class CudaDevice(BracketedDevice):
         super().__init__(f"{CUDA}.{bytes(uuid).hex()}", name)
         self._one = OneAtATime(f"work of {self.label}")
         self._made: list[tuple[str, Any]] = []
-        self._context: api.Handle | None = None
+        self._context: Handle | None = None
         self._stuck = False
         self._step_ns = 1
         try:
@@ -109,7 +230,7 @@ class CudaDevice(BracketedDevice):
 
     def note(self, clock: ClockId) -> str | None:
         """How its clock is read, and which clock of the host CUPTI's records are in."""
-        timer = api.cupti_timer()
+        timer = cupti_timer()
         says = f"{self.label}, read by a kernel that stores %globaltimer"
         if timer is None:
             return says
@@ -135,28 +256,28 @@ class CudaDevice(BracketedDevice):
     def _open(self) -> None:
         what = f"opening {self.label}"
         new = self._cuda.make
-        self._context = new(what, "cuDevicePrimaryCtxRetain", api.Handle, self._device)
+        self._context = new(what, "cuDevicePrimaryCtxRetain", Handle, self._device)
         with self._current(self._context):
-            self._stream = new(what, "cuStreamCreate", api.Handle, api.STREAM_NON_BLOCKING)
+            self._stream = new(what, "cuStreamCreate", Handle, STREAM_NON_BLOCKING)
             self._made.append(("cuStreamDestroy_v2", self._stream))
-            words = MOST_STAMPS * ctypes.sizeof(api.u64)
-            memory = new(what, "cuMemHostAlloc", api.Pointer, words, api.HOST_ALLOC_MAPPED)
+            words = MOST_STAMPS * ctypes.sizeof(u64)
+            memory = new(what, "cuMemHostAlloc", Pointer, words, HOST_ALLOC_MAPPED)
             self._made.append(("cuMemFreeHost", memory))
-            self._words = (api.u64 * MOST_STAMPS).from_address(memory.value)
-            self._out = new(what, "cuMemHostGetDevicePointer_v2", api.u64, memory, 0)
+            self._words = (u64 * MOST_STAMPS).from_address(memory.value)
+            self._out = new(what, "cuMemHostGetDevicePointer_v2", u64, memory, 0)
             compiling = f"compiling a kernel for {self.label}"
-            module = new(compiling, "cuModuleLoadData", api.Handle, KERNEL)
+            module = new(compiling, "cuModuleLoadData", Handle, KERNEL)
             self._made.append(("cuModuleUnload", module))
-            self._kernel = new(compiling, "cuModuleGetFunction", api.Handle, module, b"stamp")
+            self._kernel = new(compiling, "cuModuleGetFunction", Handle, module, b"stamp")
 
     @contextmanager
-    def _current(self, context: api.Handle) -> Iterator[None]:
+    def _current(self, context: Handle) -> Iterator[None]:
         """Make its context that of this thread, for a `with`."""
         self._cuda.check(f"using {self.label}", "cuCtxPushCurrent_v2", context)
         try:
             yield
         finally:
-            self._cuda.call("cuCtxPopCurrent_v2", ctypes.byref(api.Handle()))
+            self._cuda.call("cuCtxPopCurrent_v2", ctypes.byref(Handle()))
 
     def _launched(self, count: int) -> Bracket:
         with self._one.turn():
@@ -169,17 +290,17 @@ class CudaDevice(BracketedDevice):
 
     def _run(self, count: int) -> Bracket:
         # The kernel writes them; what it does not write is no time.
-        ctypes.memset(self._words, 0, count * ctypes.sizeof(api.u64))
-        number = api.u32(count)
-        arguments = (api.Pointer * 2)(ctypes.addressof(self._out), ctypes.addressof(number))
+        ctypes.memset(self._words, 0, count * ctypes.sizeof(u64))
+        number = u32(count)
+        arguments = (Pointer * 2)(ctypes.addressof(self._out), ctypes.addressof(number))
         one_thread = (1,) * 6
         what = f"a kernel of {self.label}"
 
         def done() -> bool:
             code = self._cuda.call("cuStreamQuery", self._stream)
-            if code not in (api.SUCCESS, api.NOT_READY):
+            if code not in (SUCCESS, NOT_READY):
                 self._cuda.check(what, "cuStreamQuery", self._stream)
-            return code == api.SUCCESS
+            return code == SUCCESS
 
         before_ns = raw_ns()
         launch = self._kernel, *one_thread, 0, self._stream, arguments, None
@@ -215,9 +336,9 @@ class CudaDevices:
         SourceError: no driver, or no device.
     """
 
-    def __init__(self, library: str = api.LIBRARY) -> None:
-        cuda = api.Cuda(library)
-        count = cuda.make("listing CUDA's devices", "cuDeviceGetCount", api.i32).value
+    def __init__(self, library: str = LIBRARY) -> None:
+        cuda = Cuda(library)
+        count = cuda.make("listing CUDA's devices", "cuDeviceGetCount", i32).value
         self.numbered: dict[int, CudaDevice] = {}
         missing: list[Unavailable] = []
         for position in range(count):

@@ -1,27 +1,67 @@
 """The interface of a device with calibrated timestamps: `vulkan.py`, `bracketed.py`, `fake.py`.
 
 The model is VK_KHR_calibrated_timestamps: one call reads the device's clock and some of the host's,
-and says how far apart the readings may be. `capture/promises.py` checks its promises.
+and says how far apart the readings may be. `capture/promise_checks.py` checks its promises.
 """
 
 from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.domain import CRYSTAL_DRIFT_PPM, ClockDomain
-from tracetime.clocks.ids import ClockId
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import SourceError
+from tracetime.sources.names import QPC, named
 from tracetime.sources.source import Device, Together
 from tracetime.sources.tick import step_of_runs
-from tracetime.sources.time_domains import DOMAIN_DEVICE, HOST_DOMAINS, NAMES, TimeDomain
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
+
+# The time domains of calibrated timestamps, VkTimeDomainKHR, and the host's clock that each is.
+#
+# Numbers and names are those of vulkan_core.h.
+
+DOMAIN_DEVICE: Final = 0
+DOMAIN_MONOTONIC: Final = 1
+DOMAIN_MONOTONIC_RAW: Final = 2
+DOMAIN_QPC: Final = 3
+
+NAMES: Final[Mapping[int, str]] = {
+    DOMAIN_DEVICE: "DEVICE",
+    DOMAIN_MONOTONIC: "CLOCK_MONOTONIC",
+    DOMAIN_MONOTONIC_RAW: "CLOCK_MONOTONIC_RAW",
+    DOMAIN_QPC: "QUERY_PERFORMANCE_COUNTER",
+}
+"""The header has them with VK_TIME_DOMAIN_ in front."""
+
+HOST_DOMAINS: Final[Mapping[int, ClockId]] = {
+    DOMAIN_MONOTONIC_RAW: ClockId(BUILTIN_IDS["MONOTONIC_RAW"]),
+    DOMAIN_MONOTONIC: ClockId(BUILTIN_IDS["MONOTONIC"]),
+    DOMAIN_QPC: named(QPC),
+}
+"""The clocks of the host, the one preferred for calibration first."""
+
+
+class TimeDomain(NamedTuple):
+    """A time domain that a device lists.
+
+    Attributes:
+        number: its number, as the device lists it.
+        name: its name in Vulkan; null: it is unknown, and not used.
+    """
+
+    number: Count
+    name: str | None
+
 
 _RUNS: Final = 4
 _READINGS: Final = 65

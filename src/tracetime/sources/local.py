@@ -4,18 +4,172 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol
 
-from tracetime.clocks.ids import ClockId, ClockLike
+import numpy as np
+
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike
 from tracetime.errors import SourceError, UsageError
-from tracetime.sources.arm_counter import ArmCounterSource
-from tracetime.sources.device_kinds import KINDS, DeviceKind, Devices
-from tracetime.sources.host import HostSource
-from tracetime.sources.names import HOST, SHORT_NAMES
+from tracetime.sources.cuda import CudaDevices
+from tracetime.sources.names import (
+    HOST,
+    HOST_OSCILLATOR,
+    QPC,
+    SHORT_NAMES,
+    UPTIME_RAW,
+    WALL_OSCILLATOR,
+    named,
+)
+from tracetime.sources.opencl import OpenClDevices
 from tracetime.sources.posix import PosixSource
+from tracetime.sources.ptp import PtpClocks
+from tracetime.sources.ptp_ioctl import clock_of_card
 from tracetime.sources.source import ClockSource, Device, Unavailable
-from tracetime.sources.tsc import TscSource
+from tracetime.sources.tick import common_step
+from tracetime.sources.tsc import ArmCounterSource, TscSource
+from tracetime.sources.vulkan import VulkanInstance
+
+# The kinds of devices that a machine may have: how callers name them, and how they are opened.
+
+_NUMBER: Final = re.compile(r"[0-9]{1,3}", re.ASCII)
+
+
+class Devices(Protocol):
+    """The devices of one kind, opened.
+
+    Attributes:
+        numbered: those that can be read: sources of one clock each, by their number.
+        unavailable: the others, and why.
+    """
+
+    @property
+    def numbered(self) -> Mapping[int, Device]: ...
+
+    @property
+    def unavailable(self) -> tuple[Unavailable, ...]: ...
+
+    def close(self) -> None:
+        """Close the devices."""
+
+
+def _position(text: str) -> int:
+    """The number of a device that a caller gives."""
+    if _NUMBER.fullmatch(text) is None:
+        raise UsageError(f"{text!r} is no number of a device: the first is 0")
+    return int(text)
+
+
+def _ptp_number(text: str) -> int:
+    """The number of a PTP clock, given as that or by its network interface: `eth0`."""
+    return int(text) if _NUMBER.fullmatch(text) else clock_of_card(text)
+
+
+class DeviceKind(NamedTuple):
+    """A kind of devices.
+
+    Attributes:
+        word: what callers call all of them.
+        mark: what stands between that and a number, where a clock is printed.
+        open: opens them; raises SourceError where there is no driver.
+        number: of the device that a caller gives after the mark; raises UsageError or SourceError.
+    """
+
+    word: str
+    mark: str
+    open: Callable[[], Devices]
+    number: Callable[[str], int] = _position
+
+    def short_name(self, number: int) -> str:
+        """What callers may call one of them."""
+        return f"{self.word}{self.mark}{number}"
+
+
+# The openers are looked up when they are called: tests replace them.
+KINDS: Final = (
+    DeviceKind("vulkan", ":", lambda: VulkanInstance()),
+    DeviceKind("opencl", ".", lambda: OpenClDevices()),
+    DeviceKind("cuda", ".", lambda: CudaDevices()),
+    DeviceKind("ptp", ".", lambda: PtpClocks(), _ptp_number),
+)
+
+
+Read = Callable[[], int]
+
+_READINGS: Final = 1_000
+"""Python reads a clock in some 50 ns: these take 0.1 ms at most."""
+
+_LEAST_STEP_NS: Final = 1.0
+
+
+def readers_of(platform: str) -> dict[str, Read]:
+    """By name, how to read each clock (ns) that Python offers on a platform."""
+    if platform == "win32":
+        return {QPC: time.perf_counter_ns, "REALTIME": time.time_ns}
+    if platform != "darwin":
+        return {}
+    readers: dict[str, Read] = {}
+    for name in ("REALTIME", "MONOTONIC", "MONOTONIC_RAW", UPTIME_RAW):
+        constant = "UPTIME_RAW" if name == UPTIME_RAW else name
+        number = getattr(time, f"CLOCK_{constant}", None)
+        if number is not None:
+            readers[name] = _reader(number)
+    return readers
+
+
+def _reader(number: int) -> Read:
+    return lambda: time.clock_gettime_ns(number)
+
+
+class HostSource(ClockSource):
+    """The clocks that Python reads itself.
+
+    Args:
+        readers: by name, how to read each; None for the clocks of this platform.
+    """
+
+    def __init__(self, readers: Mapping[str, Read] | None = None) -> None:
+        readers = readers_of(sys.platform) if readers is None else readers
+        self._clocks = MappingProxyType(
+            {
+                name: ClockId(BUILTIN_IDS[name]) if name in BUILTIN_IDS else named(name)
+                for name in readers
+            }
+        )
+        self._readers = {self._clocks[name]: read for name, read in readers.items()}
+        self._names = {clock: name for name, clock in self._clocks.items()}
+        self._domains: dict[ClockId, ClockDomain] = {}
+
+    @property
+    def clocks(self) -> Mapping[str, ClockId]:
+        return self._clocks
+
+    def domain(self, clock: ClockId) -> ClockDomain:
+        read = self._entry(self._readers, clock)
+        made = self._domains.get(clock)
+        if made is None:
+            column = np.array([read() for _ in range(_READINGS)], dtype=np.int64)
+            step_ns = common_step(column[1:] - column[:-1])
+            name = self._names[clock]
+            made = self._domains[clock] = ClockDomain(
+                clock,
+                name,
+                step_ns or _LEAST_STEP_NS,
+                # These systems slew only the wall clock.
+                oscillator=WALL_OSCILLATOR if name == "REALTIME" else HOST_OSCILLATOR,
+                disciplined=False if name in (QPC, UPTIME_RAW, "MONOTONIC_RAW") else None,
+            )
+        return made
+
+    def note(self, clock: ClockId) -> str | None:
+        return "read through Python; this platform was not tested"
+
+    def read(self, clock: ClockId) -> int:
+        return self._entry(self._readers, clock)()
+
 
 _KINDS: Final = {kind.word: kind for kind in KINDS}
 _DEVICE: Final = re.compile(rf"({'|'.join(_KINDS)})(?:[.:](\S+))?", re.IGNORECASE)

@@ -14,8 +14,14 @@ from typing import Final, Literal
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import SourceError
 from tracetime.sources import opencl_api as api
-from tracetime.sources.bracketed import Bracket, BracketedDevice, is_done, raw_ns
-from tracetime.sources.host_timer import clocks_of, in_words
+from tracetime.sources.bracketed import (
+    Bracket,
+    BracketedDevice,
+    clocks_of,
+    in_words,
+    is_done,
+    raw_ns,
+)
 from tracetime.sources.names import OPENCL
 from tracetime.sources.source import Unavailable
 

@@ -25,8 +25,8 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import SourceError
 from tracetime.sources import ptp_ioctl as calls
 from tracetime.sources.names import PTP, named
-from tracetime.sources.network_card import cards_of_clock
 from tracetime.sources.posix import CODES
+from tracetime.sources.ptp_ioctl import cards_of_clock
 from tracetime.sources.source import Device, Together, Unavailable
 from tracetime.sources.tick import common_step
 

@@ -17,18 +17,19 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from tracetime.columns.pandas_metadata import exact_in_pandas
+from tracetime.columns.arrow_tables import exact_in_pandas
 from tracetime.errors import TracetimeError, UsageError
-from tracetime.sql.casts import cast
+from tracetime.graph.tube.bars import check_bars
 from tracetime.sql.events import EXTRAS, NAMES, Extras, extras_in, unqualified_extras_in
 from tracetime.sql.files import Files
-from tracetime.sql.functions import FUNCTIONS, Convert, TraceTime
-from tracetime.sql.streams import Faults
+from tracetime.sql.functions import FUNCTIONS, Convert, TraceTime, cast
+from tracetime.sql.streams import Faults, View
 from tracetime.sql.tables import Tables
-from tracetime.sql.view import View
 from tracetime.text import did_you_mean
 
 if TYPE_CHECKING:
+    from tracetime.graph.arguments import PolicyName
+    from tracetime.graph.tube.bars import Bars
     from tracetime.trace.trace import Trace
 
 T = TypeVar("T")
@@ -365,3 +366,15 @@ def _with_unique_names(schema: pa.Schema) -> pa.Schema:
         seen.add(name)
         named.append(column.with_name(name))
     return pa.schema(named)
+
+
+# One query to one trace, as a table of Arrow: `Trace.sql`.
+
+
+def query(trace: Trace, text: str, policy: PolicyName, bars: Bars) -> pa.Table:
+    """Run statements on a trace, and return the result of the last one; see `Trace.sql`."""
+    check_bars(bars)
+    trace.check_open()
+    with Session([trace], View(policy, bars)) as session:
+        result = session.run_all(text)
+        return pa.Table.from_batches(result.batches, result.schema)

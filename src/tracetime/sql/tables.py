@@ -15,10 +15,17 @@ import pyarrow as pa
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
-from tracetime.sql.events import EXTRAS, Extras, KeptRows, event_batches, events_schema
-from tracetime.sql.slices import SLICES_EXTRAS, SliceReader, slices_schema
-from tracetime.sql.streams import Faults, Stream
-from tracetime.sql.view import View
+from tracetime.sql.events import (
+    EXTRAS,
+    SLICES_EXTRAS,
+    Extras,
+    KeptRows,
+    SliceReader,
+    event_batches,
+    events_schema,
+    slices_schema,
+)
+from tracetime.sql.streams import Faults, Stream, View
 from tracetime.text import printable
 from tracetime.trace.events_table import BATCH_ROWS, FINDING_EVENTS
 

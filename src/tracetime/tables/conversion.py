@@ -12,15 +12,15 @@ from typing import Final
 import pyarrow as pa
 
 from tracetime.clocks.ids import ClockId, ClockLike
-from tracetime.clocks.instants import FloatUnit
+from tracetime.clocks.wall_time import FloatUnit
 from tracetime.columns.arrow_tables import (
     SupportsArrowStream,
     batches_of,
     check_column,
     check_columns_of,
     check_name,
+    exact_in_pandas,
 )
-from tracetime.columns.pandas_metadata import exact_in_pandas
 from tracetime.columns.time_columns import WrittenUnits, learn_units
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import PolicyName, check_policy

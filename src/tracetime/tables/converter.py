@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from tracetime.clocks.ids import ClockLike
-from tracetime.clocks.instants import FloatUnit
+from tracetime.clocks.wall_time import FloatUnit
 from tracetime.columns.arrow_tables import SupportsArrowStream, batches_of
 from tracetime.columns.time_columns import WrittenUnits, learn_units
 from tracetime.errors import UsageError

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from tracetime.atomic_file import file_target
 from tracetime.clocks.ids import ClockId, ClockLike
-from tracetime.clocks.instants import NS_OF_UNIT, FloatUnit
 from tracetime.clocks.json_facts import Document
+from tracetime.clocks.wall_time import NS_OF_UNIT, FloatUnit
 from tracetime.columns.arrays import values_of
 from tracetime.columns.arrow_tables import check_column
 from tracetime.columns.time_columns import WrittenUnits

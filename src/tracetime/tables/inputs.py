@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from tracetime.clocks.instants import FloatUnit
+from tracetime.clocks.wall_time import FloatUnit
 from tracetime.columns.time_columns import WrittenUnits, learn_units
 from tracetime.errors import TraceError, UsageError
 from tracetime.formats.table.stored_tables import StoredTable, errors_of, stored_table

@@ -17,7 +17,7 @@ from tracetime._version import __version__
 from tracetime.atomic_file import Part, not_written
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import arrow_of
-from tracetime.columns.pandas_metadata import exact_in_pandas
+from tracetime.columns.arrow_tables import exact_in_pandas
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.tube.bars import Bars

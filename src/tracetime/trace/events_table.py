@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.columns.arrays import arrow_of, texts_of
-from tracetime.columns.pandas_metadata import exact_in_pandas
+from tracetime.columns.arrow_tables import exact_in_pandas
 from tracetime.errors import AS_IS, ONE_SIDED, OPEN_ENDED, REASONS
 from tracetime.graph.arguments import PolicyName, check_policy
 

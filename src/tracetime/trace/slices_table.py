@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tracetime.clocks.snapshot import INT64_MIN
 from tracetime.columns.arrays import arrow_of
-from tracetime.columns.pandas_metadata import exact_in_pandas
+from tracetime.columns.arrow_tables import exact_in_pandas
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.trace.events_table import BATCH_ROWS
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from tracetime.analysis.event_counts import EventCounts
 from tracetime.analysis.floor_cost import FloorCost
+from tracetime.analysis.groups import EventCounts
 from tracetime.analysis.summary import ConvertOptions, Summary, summarise
 from tracetime.analysis.trace_instants import Span
 from tracetime.atomic_file import file_target
@@ -24,7 +24,7 @@ from tracetime.clocks.domain import domain_facts
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.json_facts import Document
 from tracetime.columns.arrays import known_of
-from tracetime.columns.pandas_metadata import exact_in_pandas
+from tracetime.columns.arrow_tables import exact_in_pandas
 from tracetime.errors import TraceError
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.clock_graph import inner

@@ -12,8 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from tracetime.analysis.recording_starts import Start, breaks, starts
-from tracetime.analysis.snapshots import MOST_KEPT, Written
+from tracetime.analysis.snapshots import MOST_KEPT, Start, Written, breaks, starts
 from tracetime.atomic_file import file_target, not_written, refuse_input, whole_file
 from tracetime.clocks.json_facts import Document
 from tracetime.errors import TraceError, UsageError

@@ -26,9 +26,8 @@ from recorded import EXTENSION, EXTENSION_FIELD, extensions_of, packets_of, spli
 from seeds import seeds
 
 from tracetime import ClockDomain, ClockId, Snapshot
-from tracetime.clocks.kernel_clock import KernelClock
+from tracetime.clocks.kernel_clock import MOST_WALL_BOUND_NS, TIME_SERVICES, KernelClock, WallBound
 from tracetime.clocks.snapshot import MOST_SCALED_PPM
-from tracetime.clocks.wall_bound import MOST_WALL_BOUND_NS, TIME_SERVICES, WallBound
 from tracetime.formats.perfetto.extension import (
     Extension,
     as_written,

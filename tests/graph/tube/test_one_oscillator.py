@@ -8,7 +8,7 @@ from building import BOOTTIME, MONOTONIC, REALTIME, packet, pb, snapshot, trace
 from reading import opened
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot
-from tracetime.sources.host import HostSource
+from tracetime.sources.local import HostSource
 
 S = 1_000_000_000
 START = 1000 * S

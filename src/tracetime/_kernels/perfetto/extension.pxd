@@ -30,7 +30,7 @@ cdef struct Extension:
 
 cdef struct WallBound:
     int64_t earliest_ns, latest_ns      # UTC less REALTIME
-    int64_t source                      # of clocks/wall_bound.py's TIME_SERVICES, from 1; 0: another
+    int64_t source                      # of clocks/kernel_clock.py's TIME_SERVICES, from 1; 0: another
 
 
 cdef inline bint read_extension(Span message, Extension *out) noexcept nogil:

@@ -19,8 +19,7 @@ from tracetime._kernels.perfetto import packets
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import COARSE
 from tracetime.clocks.ids import ClockId
-from tracetime.clocks.kernel_clock import KernelClock
-from tracetime.clocks.wall_bound import MOST_WALL_BOUND_NS, TIME_SERVICES, WallBound
+from tracetime.clocks.kernel_clock import MOST_WALL_BOUND_NS, TIME_SERVICES, KernelClock, WallBound
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import PolicyName
 from tracetime.text import printable

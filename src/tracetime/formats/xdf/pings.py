@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.columns.quantiles import median, quantile
+from tracetime.columns.arrays import median, quantile
 from tracetime.formats.xdf.seconds import Seconds, Values, nanoseconds
 
 _DRIFT: Final = 1.6e-3

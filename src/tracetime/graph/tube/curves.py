@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.columns.quantiles import median, medians
+from tracetime.columns.arrays import median, medians
 from tracetime.errors import ONE_SIDED, PLACED
 from tracetime.graph.tube.decimation import decimate
 from tracetime.graph.tube.limits import ONE

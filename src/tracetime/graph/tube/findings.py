@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime._kernels.evidence import steps_in
-from tracetime.columns.quantiles import median
+from tracetime.columns.arrays import median
 from tracetime.columns.ragged import Ragged
 from tracetime.graph.tube.corrections import recorded_change
 from tracetime.graph.tube.discontinuities import Discontinuities, code_of, whole

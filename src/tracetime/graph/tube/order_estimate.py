@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime._kernels.evidence import curve_values, fastest, knee, smooth_pings
-from tracetime.columns.quantiles import median, quantile
+from tracetime.columns.arrays import median, quantile
 from tracetime.graph.tube.evidence import WIDEST, Floats, Values
 from tracetime.graph.tube.order_doubt import DEVIATIONS, STRAY, Pings, rates_left
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.families import NEVER_SET
 from tracetime.clocks.ids import ClockId
-from tracetime.columns.quantiles import median
+from tracetime.columns.arrays import median
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, REASONS, ConversionError
 from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, WIDEST, Evidence
 from tracetime.graph.tube.limits import Limits

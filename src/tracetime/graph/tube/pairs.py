@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import NEVER_SET, ONE_RATE, STOPS_IN_SUSPEND, WALL, steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.columns.quantiles import median
+from tracetime.columns.arrays import median
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, OVERFLOW, REASONS, ConversionError
 from tracetime.graph.rate import learn_rate, saturated_ns
 from tracetime.graph.tube.assumed_widths import LEAST_ASSUMED_NS, learnt, widened

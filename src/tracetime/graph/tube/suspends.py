@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.columns.quantiles import median
+from tracetime.columns.arrays import median
 from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, Values
 from tracetime.graph.tube.joint_readings import JointReadings
 from tracetime.graph.tube.limits import Limits

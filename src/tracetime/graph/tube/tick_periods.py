@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
-from tracetime.columns.quantiles import median, quantile
+from tracetime.columns.arrays import median, quantile
 from tracetime.graph.tube.event_readings import BLOCK, are_uneven
 from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.lattice import LEAST_READINGS, Lattice, find_lattices

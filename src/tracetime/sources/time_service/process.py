@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from tracetime.sources.time_service.service import TimeService
-from tracetime.sources.time_service.true_time import TrueTime, WallClock
+from tracetime.sources.time_service.statement import TrueTime, WallClock
 
 
 @cache

@@ -9,26 +9,74 @@ measured since, or UTC has had a leap second.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import index
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from tracetime._kernels.capture import JUMP_NS, LONGEST_NS, Anchor
 from tracetime.errors import NoBoundError, UsageError
 from tracetime.sources.lock import OneAtATime
 from tracetime.sources.time_service.chrony import Chrony
 from tracetime.sources.time_service.clockbound import ClockBound
-from tracetime.sources.time_service.host_clocks import HOST_CLOCKS, Clocks
 from tracetime.sources.time_service.kernel import Kernel
 from tracetime.sources.time_service.ptp4l import Ptp4l
 from tracetime.sources.time_service.statement import (
     PPB,
+    WALL_CLOCKS,
     DisruptedError,
     Statement,
     TimeSource,
+    TrueTime,
+    WallClock,
 )
-from tracetime.sources.time_service.true_time import WALL_CLOCKS, TrueTime, WallClock
 from tracetime.text import duration
+
+# The clocks that true time is told by: this machine's, or others in their place.
+
+
+class Clocks(NamedTuple):
+    """Reads clocks, in ns each.
+
+    Attributes:
+        realtime_ns, monotonic_ns: REALTIME and MONOTONIC: the program that keeps the time steers
+            both, and steps REALTIME alone.
+        raw_ns: MONOTONIC_RAW, which nothing steers.
+        tai_ns: TAI.
+        sleep: waits so many seconds.
+        codes: the numbers of MONOTONIC_RAW, REALTIME and MONOTONIC for `clock_gettime`, by which a
+            kernel reads them; None where only the above read them.
+    """
+
+    realtime_ns: Callable[[], int]
+    monotonic_ns: Callable[[], int]
+    raw_ns: Callable[[], int]
+    tai_ns: Callable[[], int]
+    sleep: Callable[[float], object] = time.sleep
+    codes: tuple[int, int, int] | None = None
+
+
+def _reader(name: str, instead: Callable[[], int]) -> Callable[[], int]:
+    """Reads a clock by its name in the module time; without such a clock, another one."""
+    number: Any = getattr(time, name, None)
+    return instead if number is None else partial(time.clock_gettime_ns, number)
+
+
+def _codes() -> tuple[int, int, int] | None:
+    names = ("CLOCK_MONOTONIC_RAW", "CLOCK_REALTIME", "CLOCK_MONOTONIC")
+    raw, real, mono = (getattr(time, name, None) for name in names)
+    return None if raw is None or real is None or mono is None else (raw, real, mono)
+
+
+HOST_CLOCKS: Final = Clocks(
+    time.time_ns,
+    time.monotonic_ns,
+    _reader("CLOCK_MONOTONIC_RAW", time.monotonic_ns),
+    _reader("CLOCK_TAI", time.time_ns),
+    codes=_codes(),
+)
+
 
 SourceName = Literal["clockbound", "chrony", "ptp4l", "adjtimex"]
 SOURCES: Final[dict[SourceName, Callable[[], TimeSource]]] = {

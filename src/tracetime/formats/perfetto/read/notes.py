@@ -9,7 +9,7 @@ import numpy as np
 
 from tracetime._kernels.perfetto.importer import Importer
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.clocks.wall_bound import contradiction
+from tracetime.clocks.kernel_clock import contradiction
 from tracetime.formats.perfetto.read.remote import unused_bounds
 from tracetime.graph.clock_graph import inner
 from tracetime.graph.graph import Graph

@@ -13,9 +13,8 @@ from tracetime._kernels.perfetto import packets
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.clocks.kernel_clock import KernelClock
+from tracetime.clocks.kernel_clock import KernelClock, WallBound
 from tracetime.clocks.snapshot import Snapshot
-from tracetime.clocks.wall_bound import WallBound
 from tracetime.errors import UsageError
 from tracetime.formats.perfetto.extension import Extension, encode, encode_domain
 from tracetime.formats.perfetto.write.clocks import (

@@ -17,9 +17,8 @@ from tracetime._kernels.perfetto import packets
 from tracetime._kernels.perfetto.writer import EventWriter, PacketBuffer, TimestampError
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
-from tracetime.clocks.kernel_clock import KernelClock
+from tracetime.clocks.kernel_clock import KernelClock, WallBound
 from tracetime.clocks.snapshot import INT64_MAX, Snapshot
-from tracetime.clocks.wall_bound import WallBound
 from tracetime.errors import UsageError
 from tracetime.formats.perfetto.write.clocks import RecordedClocks
 from tracetime.formats.perfetto.write.details import plain_details
