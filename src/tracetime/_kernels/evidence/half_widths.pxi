@@ -288,7 +288,7 @@ cdef Py_ssize_t find_levels(const Readings *given, int64_t *begins) noexcept nog
         count = (given.n - 2) // stride + 1
         for k in range(count):
             given.room[k] = fabs(given.off[1 + k * stride])
-        least += STEP_SCATTER * ranked(given.room, count, count // 2)
+        least += STEP_SCATTER * ranked(given.room, count, (count - 1) // 2)
     begins[0] = 0
     for k in range(1, given.n + 1):
         if k < given.n and fabs(given.off[k]) <= least:
