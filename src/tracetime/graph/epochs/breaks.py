@@ -52,7 +52,7 @@ not believed: a recording of healthy clocks has a few, and what is set as often 
 needs more breaks and wrong rows than that is not explained."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Model:
     """One explanation.
 
@@ -79,7 +79,7 @@ class Break(NamedTuple):
     by_ns: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Findings:
     """What explains all rows.
 
