@@ -24,6 +24,12 @@ _LESS_SCATTER: Final = 4
 """Readings of a clock that was set back are mixed up in its own order: neighbours there differ by
 so many times more at least."""
 
+_FEW: Final = 15
+"""Fewer readings of clocks that tick alike do not deny that."""
+
+_FAR_WIDER: Final = 4
+"""Half-widths that are so many times wider if clocks tick alike say that these do not."""
+
 NEIGHBOURS: Final = 20
 """Snapshots that say where one of them should lie: fewer than half may be off."""
 
@@ -71,11 +77,18 @@ def learnt(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> Lea
         by_a, by_b = np.lexsort((r_ns, a_ns)), np.lexsort((r_ns, b_ns))
         scatter, turned = (np.abs(np.diff(r_ns[by].astype(float))).sum() for by in (by_a, by_b))
         x, order = (b_ns, by_b) if _LESS_SCATTER * turned < scatter else (a_ns, by_a)
-    # Where a wall clock may be slewed alone, the readings tell whether it was.
-    levels = [False, True] if limits.one_rate else [limits.tick_alike]
+    # The readings tell whether a wall clock was slewed alone, and whether a clock is what its name
+    # says, which ticks like another.
+    known = limits.tick_alike and len(a_ns) < _FEW
+    levels = [True] if known else [False, True] if limits.one_rate or limits.tick_alike else [False]
     least = max(LEAST_ASSUMED_NS, ticks_ns)
     found = [half_widths(x[order], r_ns[order], least, limits.drift, level) for level in levels]
-    half_ns, *held = min(found, key=lambda one: float(one[0].sum()))
+    favour = _FAR_WIDER if limits.tick_alike else 1
+    sums = [
+        float(one[0].sum()) / (favour if level else 1)
+        for one, level in zip(found, levels, strict=True)
+    ]
+    half_ns, *held = found[int(np.argmin(sums))]
     width = np.empty_like(r_ns)
     width[order] = half_ns
     return Learnt(width, Hold.learnt(*held) if held[0] else None)
