@@ -74,8 +74,8 @@ def test_an_estimate_is_no_steeper_than_the_limits_nor_than_a_line_and_its_wande
     assert limit(at, [0, 1_000, 0]) == 1_504 + math.ceil(
         (2.5e-7 + 2 * wander) * (8 * S - 1_000_000) / 4
     )
-    # Two clocks off by 0.05 ppm each are so by 0.15 ppm of a tick of the one that lags.
-    for ppm, bent in ((0, 0), (0.1, 300), (0.2, 600)):
+    # Two clocks off by 0.05 ppm each are so by 0.1 ppm.
+    for ppm, bent in ((0, 0), (0.1, 200), (0.2, 400)):
         assert limit(at, [0, 1_000, 0], domains=drifting(ppm)) == 1_504 + bent
     # Of two at one instant, nothing is a slope.
     assert limit([S, S], [0, 10]) == 19
