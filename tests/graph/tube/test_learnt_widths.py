@@ -51,6 +51,19 @@ def test_of_few_snapshots_any_one_may_be_late(pair: Pair, n: int, late_ns: int) 
         assert asked_of(pair, {k: late_ns}, n, 10).outside == 0
 
 
+@pytest.mark.parametrize("burst", [6, 8, 12, 20])
+@pytest.mark.parametrize("apart_ns", [0, 1, 1_000])
+@pytest.mark.parametrize("at_end", [True, False])
+def test_snapshots_of_one_instant_tell_no_rate(burst: int, apart_ns: int, at_end: bool) -> None:
+    spaced, together = np.arange(1, 5) * 4 * S, np.arange(burst) * apart_ns
+    t = np.append(spaced, 20 * S + together) if at_end else np.append(together, spaced)
+    jitter = np.random.default_rng(1).integers(-1_000, 1_000, len(t))
+    read = np.linspace(t[0], t[-1], 400).astype(np.int64)
+    got = asked(RAW.graph(t, jitter), RAW.src, RAW.dst, read, RAW.truth(read))
+    assert (got.outside, got.steps) == (0, 0)
+    assert got.half_ns <= 30_000
+
+
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(("rate", "sigma"), [(1, 10_000), (30, MS), (78, 3 * MS), (100, 5 * MS)])
 def test_jitter_of_a_table_is_noise_and_no_step(noise: str, rate: int, sigma: int) -> None:

@@ -23,6 +23,10 @@ cdef double FEW_LEVEL = 1.1, FEW_LINE = 3.3
 # Of many: times the scatter of a window, and times how far off the reading itself is. A line through
 # nine readings is nearer to them than the truth is.
 cdef double SCATTER = 3, OWN = 1.5, FITTED = 1.25
+# Of lines that half of the readings are as near to, that which all are nearest to.
+cdef double ALL_PART = 1e-4
+# Readings that scatter over less than this part of their window are of one instant.
+cdef double ONE_INSTANT = 1.0 / 16
 # Longer windows say the same as shorter ones where they find so many times the noise at most.
 cdef double SAME = 1.4
 # A clock is coarse where its tick explains four fifths of the residuals: then the tick says it all.
@@ -105,14 +109,19 @@ cdef double share_of(const double *values, Py_ssize_t n, double share, double *r
 cdef void shortest_half(
     const double *x, const double *y, Py_ssize_t n, double slope, double *room, double *best, Fit *fit
 ) noexcept nogil:
-    """Take a slope where it leaves the shortest half of residuals so far."""
+    """Take a slope where it leaves the shortest half of residuals so far.
+
+    The spread of all counts a little: half of them may be of one instant, through which all lines go.
+    """
     cdef Py_ssize_t k, half = n // 2 + 1
+    cdef double spread
     for k in range(n):
         room[k] = y[k] - slope * x[k]
     sort_few(room, n)
     for k in range(n - half + 1):
-        if room[k + half - 1] - room[k] < best[0]:
-            best[0] = room[k + half - 1] - room[k]
+        spread = room[k + half - 1] - room[k] + ALL_PART * (room[n - 1] - room[0])
+        if spread < best[0]:
+            best[0] = spread
             fit.slope, fit.middle = slope, (room[k] + room[k + half - 1]) / 2
 
 
@@ -149,7 +158,8 @@ cdef void least_squares(
         if off[k] <= most:
             run += (x[k] - mean_x) * (x[k] - mean_x)
             rise += (x[k] - mean_x) * (y[k] - mean_y)
-    if run > 0:
+    # Readings of nearly one instant tell no slope.
+    if run > sum_w * (ONE_INSTANT * x[n - 1]) ** 2:
         fit.slope = rise / run
     fit.middle = mean_y - fit.slope * mean_x
 
