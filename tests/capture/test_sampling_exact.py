@@ -126,13 +126,13 @@ def taken(bits=8, rate=Fraction(10), **more):
 @pytest.mark.parametrize(
     ("host", "at_ns", "estimate", "earliest", "latest"),
     [
-        # Of the reference: 25 of the device's bar, 1 for 80 ns, 3,001 for 10 ms, and 1.
-        (None, 11_000_000, 1_049_996, 1_049_693, 1_050_299),
-        (RAW, 11_000_000, 1_049_996, 1_049_693, 1_050_299),
-        (None, -9_000_000, -950_004, -950_307, -949_701),
+        # Of the reference: 25 of the device's bar, 1 for 80 ns, 2,001 for 10 ms, and 1.
+        (None, 11_000_000, 1_049_996, 1_049_793, 1_050_199),
+        (RAW, 11_000_000, 1_049_996, 1_049_793, 1_050_199),
+        (None, -9_000_000, -950_004, -950_207, -949_801),
         (None, 1_000_000, 50_004 - 8, 50_004 - 11, 50_004 - 5),
-        # MONOTONIC, slewed by up to 500 ppm: D is 1,100.55 ppm, 11,006 ns in 10 ms; 12 + 25 + 2.
-        (MONOTONIC, 10_007_000, 1_049_999, 1_048_894, 1_051_104),
+        # MONOTONIC, slewed by up to 500 ppm: D is 600.3 ppm, 6,004 ns in 10 ms; 12 + 25 + 2.
+        (MONOTONIC, 10_007_000, 1_049_999, 1_049_394, 1_050_604),
     ],
 )
 def test_what_a_prediction_is_made_of(host, at_ns, estimate, earliest, latest):
@@ -192,8 +192,8 @@ def test_a_device_is_placed_by_when_its_host_clock_was_read_with_it():
         tick=Fraction(100),
     )
     snapshot = sampler.sample().snapshot
-    # 301 ns that MONOTONIC may drift from RAW in that ms, and 301 for taking the device back by it.
-    assert halves(snapshot)[GPU] == 1_000 + 1 + 101 + 3 + 301 + 301
+    # 201 ns that MONOTONIC may drift from RAW in that ms, and 201 for taking the device back by it.
+    assert halves(snapshot)[GPU] == 1_000 + 1 + 101 + 3 + 201 + 201
     assert snapshot.readings[GPU].value == 900_000_000 - 1_000_000
     assert centres(snapshot)[GPU] == 0
 
@@ -314,8 +314,8 @@ def group(*more, delays, tries=1):
 
 def test_a_groups_half_widths_are_made_of_its_width_drift_ticks_and_rounding():
     _, (snapshot, deviation_ns) = group(delays=[0, 3_000, 7_001])
-    # D of 100 and 30,000 ppm is 61,958.8 ppm: of 10,001 ns, half of it is 309.8.
-    assert halves(snapshot) == {MONOTONIC: 5_001 + 310 + 2 + 1}
+    # D of 100 and 30,000 ppm is 31,030.9 ppm: of 10,001 ns, half of it is 155.2.
+    assert halves(snapshot) == {MONOTONIC: 5_001 + 156 + 2 + 1}
     assert centres(snapshot) == {MONOTONIC: 5_000}
     assert snapshot.readings[MONOTONIC].value == START + 3_000 + 5_000
     assert deviation_ns == 10_001 + 1
@@ -343,7 +343,7 @@ def test_a_lag_that_was_seen_is_in_the_groups_half_widths(monkeypatch):
     monkeypatch.setattr(FakeSource, "lag_ns", lambda self, clock: 500 * (clock == MONOTONIC))
     wall = FakeClock("REALTIME")
     _, (snapshot, deviation_ns) = group(wall, delays=[0, 10, 20, 30])
-    assert halves(snapshot) == {MONOTONIC: 30 + 2 + 2 + 1 + 500, REALTIME: 30 + 1 + 2 + 1}
+    assert halves(snapshot) == {MONOTONIC: 30 + 1 + 2 + 1 + 500, REALTIME: 30 + 1 + 2 + 1}
     assert deviation_ns == 60 + 501
 
 

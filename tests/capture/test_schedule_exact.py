@@ -13,8 +13,8 @@ from tracetime.capture.snapshots import FloorError
 S = 10**9
 RAW, BOOTTIME = ClockId(5), ClockId(6)
 OWN = ClockId.parse("a.b")
-# D of two clocks of 100 ppm each, and what two of 100 and 500 ppm have.
-D = (1 + 2e-4) / (1 - 1e-4) - 1
+# D of two clocks of 100 ppm each, rounded up to whole 2^-52.
+D = -(-2 * 2**52 // 9_999) / 2**52
 
 
 def domains(wander_ppm=None, **more):
@@ -103,9 +103,9 @@ def test_what_is_declared_holds_where_less_is_measured(wander_ppm, total):
     )
 
 
-@pytest.mark.parametrize(("moved_ns", "is_step"), [(3_081, False), (3_082, True), (-3_082, True)])
+@pytest.mark.parametrize(("moved_ns", "is_step"), [(2_081, False), (2_082, True), (-2_082, True)])
 def test_more_than_drift_and_half_widths_is_a_step(moved_ns, is_step):
-    """In 10 ms: 3,001 ns, and 40 of each snapshot."""
+    """In 10 ms: 2,001 ns, and 40 of each snapshot."""
     made = schedule(target_ns=10**6, interval_ns=10**12)
     before = intervals(made, seen(10 * S, 0), seen(10 * S + 10_000_000, moved_ns))
     # After a step nothing is known but the drift, the next time either.
@@ -115,8 +115,8 @@ def test_more_than_drift_and_half_widths_is_a_step(moved_ns, is_step):
         assert (before, after[0]) == ([drift, drift], 2 * drift)
     else:
         assert before == [drift, 2 * drift]
-        # From 308 ppm to none: of it 16 ppm may be the half-widths.
-        assert after[0] == pytest.approx(ns(10**6 - 40, (308.1 - 16) * 1e-6), rel=1e-6)
+        # From 208 ppm to none: of it 16 ppm may be the half-widths.
+        assert after[0] == pytest.approx(ns(10**6 - 40, (208.1 - 16) * 1e-6), rel=1e-6)
 
 
 @pytest.mark.parametrize("later_ns", [0, -5])
@@ -242,19 +242,19 @@ def floors(*rows, drift_ppm=100):
 
 
 def test_floor_is_off_by_what_the_offset_changed_and_the_later_half_widths():
-    # 30 + 90 ns ahead of trace time, then 390: by 300, and 3 + 20 of the later ones.
+    # 30 + 90 ns ahead of trace time, then 290: by 200, and 3 + 20 of the later ones.
     found = floors(
         (1_000, (2_010, 10, 2), (2_130, 40, 4)),
-        (1_001_000, (1_002_005, 5, 3), (1_002_460, 70, 20)),
+        (1_001_000, (1_002_005, 5, 3), (1_002_360, 70, 20)),
     )
-    assert found == {OWN: 300 + 3 + 20, RAW: 3}
+    assert found == {OWN: 200 + 3 + 20, RAW: 3}
     assert floors((1_000, (2_010, 10, 2), (2_130, 40, 4))) == {}
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_the_largest_so_far_is_kept_and_a_step_is_none(sign):
-    """In 1 ms two clocks of 100 ppm drift by 301 ns; the half-widths are 4 and 6."""
-    at = [(0, 100), (1, 300), (2, 290), (3, 290 + 312), (4, 290 + 312 + 311)]
+    """In 1 ms two clocks of 100 ppm drift by 201 ns; the half-widths are 4 and 6."""
+    at = [(0, 100), (1, 300), (2, 290), (3, 290 + 212), (4, 290 + 212 + 211)]
 
     def rows(n):
         return [
@@ -268,12 +268,12 @@ def test_the_largest_so_far_is_kept_and_a_step_is_none(sign):
 
     assert floors(*rows(2))[OWN] == 206
     assert floors(*rows(3))[OWN] == 206
-    # 312 is within 301 + 12; then 314 is not.
-    assert floors(*rows(4))[OWN] == 312 + 6
-    at[4] = (4, 290 + 312 + 314)
-    assert floors(*rows(5))[OWN] == 312 + 6
-    at[4] = (4, 290 + 312 + 313)
-    assert floors(*rows(5))[OWN] == 313 + 6
+    # 212 is within 201 + 12; then 214 is not.
+    assert floors(*rows(4))[OWN] == 212 + 6
+    at[4] = (4, 290 + 212 + 214)
+    assert floors(*rows(5))[OWN] == 212 + 6
+    at[4] = (4, 290 + 212 + 213)
+    assert floors(*rows(5))[OWN] == 213 + 6
 
 
 def test_a_snapshot_without_reference_or_trace_time_says_nothing_of_floor():
