@@ -57,4 +57,4 @@ def test_a_counter_whose_wraps_are_open_says_how_often_a_snapshot_is_needed():
     assert found.keys() == {"counter-wraps"}
     wraps = found["counter-wraps"]
     assert (wraps.severity, wraps.events, len(wraps.packets)) == ("error", 6, 2)
-    assert "at least every 1428.27 s" in wraps.why
+    assert "at least every 2142.41 s" in wraps.why
