@@ -73,7 +73,7 @@ def test_what_follows_from_a_finding_is_one_too(written):
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_one_finding_keeps_severity_exit_code_and_rows(tracetime, written, as_json, monkeypatch):
-    path = written(drifting(MOST_ALIKE + 1, 2000, after_s=0, events_at_s=60))
+    path = written(drifting(MOST_ALIKE + 1, 900, after_s=0, events_at_s=60))
     code, out, _ = tracetime("doctor", path, "--fail-on", "error", *["--json"][: int(as_json)])
     assert code == 1
     findings = found_in(path)

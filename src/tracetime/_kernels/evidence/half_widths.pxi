@@ -368,14 +368,19 @@ cdef void agree_in_pairs(const Readings *given, double usual) noexcept nogil:
 
 
 cdef void keep_outliers(const Readings *given, double usual) noexcept nogil:
-    """One that no drift explains, between readings that agree, stays narrow: it is an outlier."""
-    cdef Py_ssize_t k
+    """One that no drift explains, beside readings that agree, stays narrow.
+
+    Between others it is an outlier; the first or the last one stands alone: a step looks the same.
+    """
+    cdef Py_ssize_t k, i, last = given.n - 1
     cdef double gap, near
-    for k in range(2, given.n - 2):
-        gap = <double>max(apart(given.a[k - 1], given.a[k]), apart(given.a[k], given.a[k + 1]))
-        near = max(
-            max(given.off[k - 2], given.off[k - 1]), max(given.off[k + 1], given.off[k + 2])
-        )
+    for k in range(given.n):
+        gap = near = 0
+        for i in range(max(k - 2, 0), min(k + 2, last) + 1):
+            if i != k:
+                near = max(near, given.off[i])
+        for i in range(max(k - 1, 0), min(k, last - 1) + 1):
+            gap = max(gap, <double>apart(given.a[i], given.a[i + 1]))
         if near <= usual and given.off[k] > OUT * usual + 2 * given.drift * gap:
             given.off[k] = 0
 
@@ -394,11 +399,17 @@ cdef Held learn_level(const Readings *given, int64_t *half) noexcept nogil:
     cdef double noise, width
     cdef bint coarse, steady
     if given.n < (LEVEL_WINDOW if given.level else LINE_WINDOW):
-        width = max(given.floor_ns, few_width(given))
+        width = few_width(given)
+        width = max(given.floor_ns, width if width <= LONE_NS else 0.0)
         for k in range(given.n):
             half[k] = <int64_t>ceil(min(width, WIDEST_NS))
         return held
     noise = SCATTER * find_noise(given, &steady)
+    if noise > LONE_NS:
+        # Nobody reads so badly: there are two clocks, or one that is set.
+        for k in range(given.n):
+            half[k] = <int64_t>ceil(min(given.floor_ns, WIDEST_NS))
+        return held
     agree_in_pairs(given, max(given.floor_ns, noise))
     keep_outliers(given, max(given.floor_ns, noise))
     coarse = is_coarse(given)

@@ -24,7 +24,7 @@ _LESS_SCATTER: Final = 4
 """Readings of a clock that was set back are mixed up in its own order: neighbours there differ by
 so many times more at least."""
 
-_FEW: Final = 15
+_FEW: Final = 9
 """Fewer readings of clocks that tick alike do not deny that."""
 
 _FAR_WIDER: Final = 4
