@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from corpus import DATA, NO_DATA
 
@@ -12,6 +13,7 @@ from tracetime.graph.tube.assumed_widths import learnt
 from tracetime.graph.tube.limits import Limits
 
 S, MS = 1_000_000_000, 1_000_000
+Values = npt.NDArray[np.int64]
 MONOTONIC, RAW, GPU = PAIRS
 
 
@@ -49,6 +51,25 @@ def test_late_snapshots_leave_no_sliver(pair: Pair, late_ns: dict[int, int]) -> 
 def test_of_few_snapshots_any_one_may_be_late(pair: Pair, n: int, late_ns: int) -> None:
     for k in range(n):
         assert asked_of(pair, {k: late_ns}, n, 10).outside == 0
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.src)
+@pytest.mark.parametrize("late_ns", [5 * MS, 45 * MS])
+@pytest.mark.parametrize("k", [4, 7, 10])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_late_one_of_few_hides_no_step_beside_them(
+    pair: Pair, late_ns: int, k: int, turned: bool
+) -> None:
+    t = np.arange(11) * 10 * S
+    begin_ns, late = t[4] - 5 * S, np.where(np.arange(11) == k, late_ns, 0)
+
+    def truth(read: Values) -> Values:
+        return pair.truth(read) - np.where((read < begin_ns) == turned, 20 * MS, 0)
+
+    graph = ClockGraph()
+    graph.add_snapshot({pair.dst: truth(t) + late, pair.src: t})
+    read = np.append(np.linspace(0, t[3], 50), np.linspace(t[4], t[9], 100)).astype(np.int64)
+    assert asked(graph, pair.src, pair.dst, read, truth(read)).outside == 0
 
 
 @pytest.mark.parametrize("burst", [6, 8, 12, 20])

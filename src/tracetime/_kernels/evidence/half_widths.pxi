@@ -20,6 +20,8 @@ cdef double LEVEL_PART = 0.1
 cdef double ODD_RATE = 1e-4, MOST_RATE = 2e-3
 # Of few readings any one may be late: what keeps the truth inside then, and a tenth more.
 cdef double FEW_LEVEL = 1.1, FEW_LINE = 3.3
+# But not so wide that a level and the next one agree, whose readings show the step between them.
+cdef double STEP_PART = 0.25
 # Of many: times the scatter of a window, and times how far off the reading itself is. A line through
 # nine readings is nearer to them than the truth is.
 cdef double SCATTER = 3, OWN = 1.5, FITTED = 1.25
@@ -57,6 +59,7 @@ cdef struct Readings:
     double floor_ns         # the least half-width
     double drift            # how fast the offset may change, ns per ns
     bint level              # the clocks tick alike: between steps the offset is constant
+    double step             # the smaller one of the steps before and after these readings
     double *off             # how far each is off its neighbours
     double *room
     double *spare
@@ -288,8 +291,8 @@ cdef bint is_level(
     return before <= LEVEL_PART * size and after <= LEVEL_PART * size
 
 
-cdef Py_ssize_t find_levels(const Readings *given, int64_t *begins) noexcept nogil:
-    """How many levels the offset is on, one after the other, and the first reading of each."""
+cdef Py_ssize_t find_levels(const Readings *given, int64_t *begins, double *sizes) noexcept nogil:
+    """How many levels the offset is on, one after the other; where each begins, and the step there."""
     cdef Py_ssize_t k, before = 0, at = 0, count = 0, found = 1
     cdef Py_ssize_t stride = given.n // MOST_SAMPLED + 1
     cdef double least = STEP_FLOORS * given.floor_ns
@@ -304,10 +307,11 @@ cdef Py_ssize_t find_levels(const Readings *given, int64_t *begins) noexcept nog
         if k < given.n and fabs(given.off[k]) <= least:
             continue
         if at and is_level(given.off, before, at, k, given.n):
-            begins[found] = at
+            begins[found], sizes[found] = at, fabs(given.off[at])
             found += 1
         before, at = at, k
     begins[found] = given.n
+    sizes[0] = sizes[found] = INFINITY
     return found
 
 
@@ -399,7 +403,7 @@ cdef Held learn_level(const Readings *given, int64_t *half) noexcept nogil:
     cdef double noise, width
     cdef bint coarse, steady
     if given.n < (LEVEL_WINDOW if given.level else LINE_WINDOW):
-        width = few_width(given)
+        width = min(few_width(given), STEP_PART * given.step)
         width = max(given.floor_ns, width if width <= LONE_NS else 0.0)
         for k in range(given.n):
             half[k] = <int64_t>ceil(min(width, WIDEST_NS))
@@ -451,14 +455,16 @@ def half_widths(
         return found_half, 0, 0
     cdef int64_t[::1] half = found_half, begins = np.empty(n + 1, dtype=np.int64)
     cdef double[:, ::1] scratch = np.empty((3, n))
+    cdef double[::1] sizes = np.empty(n + 1)
     cdef Readings given = Readings(
-        &a[0], &r[0], n, floor_ns, drift, level, &scratch[0, 0], &scratch[1, 0], &scratch[2, 0]
+        &a[0], &r[0], n, floor_ns, drift, level, INFINITY, &scratch[0, 0], &scratch[1, 0], &scratch[2, 0]
     )
     with nogil:
-        found = find_levels(&given, &begins[0])
+        found = find_levels(&given, &begins[0], &sizes[0])
         for k in range(found):
             given.a, given.r = &a[begins[k]], &r[begins[k]]
             given.n = begins[k + 1] - begins[k]
+            given.step = min(sizes[k], sizes[k + 1])
             one = learn_level(&given, &half[begins[k]])
             if given.n > longest:
                 longest, held = given.n, one
