@@ -129,3 +129,13 @@ def test_readings_may_be_as_far_apart_as_int64_allows():
 def test_one_offset_for_each_reading():
     with pytest.raises(ValueError, match="3 readings and 2 offsets"):
         half_widths(np.arange(3), np.arange(2), FLOOR, DRIFT, False)
+
+
+def test_two_late_ones_in_a_row_agree_only_where_drift_does_not_make_them() -> None:
+    """50 us that one is less late than the one before are what the clocks drift in between."""
+    k = np.arange(40)
+    late = np.select(
+        [k == 20, k == 21], [80_000, 30_000], np.random.default_rng(1).integers(-300, 300, 40)
+    )
+    half, *_ = widths(50_000 * k + late)
+    assert (np.abs(late) <= half).all()

@@ -59,6 +59,7 @@ cdef struct Readings:
     double floor_ns         # the least half-width
     double drift            # how fast the offset may change, ns per ns
     bint level              # the clocks tick alike: between steps the offset is constant
+    double rate             # how fast the offset usually changes, ns per ns
     double step             # the smaller one of the steps before and after these readings
     double *off             # how far each is off its neighbours
     double *room
@@ -248,15 +249,19 @@ cdef double few_width(const Readings *given) noexcept nogil:
     return best * (FEW_LEVEL if given.level else FEW_LINE / 2 * (n - 1) / (n - 2))
 
 
-cdef void steps_between(const Readings *given) noexcept nogil:
-    """Fill `off`: how far the offset of each reading is from the one before, at their usual rate."""
+cdef double steps_between(const Readings *given) noexcept nogil:
+    """Fill `off`: how far the offset of each reading is from the one before, at their usual rate.
+
+    Returns:
+        that rate, ns per ns.
+    """
     cdef Py_ssize_t k, i, count = 0, stride = given.n // MOST_SAMPLED + 1
     cdef double run, rate
     given.off[0] = 0
     for k in range(1, given.n):
         given.off[k] = <double>(given.r[k] - given.r[k - 1])
     if given.level or given.n < 2:
-        return
+        return 0
     for i in range((given.n - 2) // stride + 1):
         k = 1 + i * stride
         run = <double>apart(given.a[k - 1], given.a[k])
@@ -266,6 +271,7 @@ cdef void steps_between(const Readings *given) noexcept nogil:
     rate = ranked(given.room, count, count // 2)
     for k in range(1, given.n):
         given.off[k] -= rate * <double>apart(given.a[k - 1], given.a[k])
+    return rate
 
 
 cdef bint is_level(
@@ -291,12 +297,12 @@ cdef bint is_level(
     return before <= LEVEL_PART * size and after <= LEVEL_PART * size
 
 
-cdef Py_ssize_t find_levels(const Readings *given, int64_t *begins, double *sizes) noexcept nogil:
+cdef Py_ssize_t find_levels(Readings *given, int64_t *begins, double *sizes) noexcept nogil:
     """How many levels the offset is on, one after the other; where each begins, and the step there."""
     cdef Py_ssize_t k, before = 0, at = 0, count = 0, found = 1
     cdef Py_ssize_t stride = given.n // MOST_SAMPLED + 1
     cdef double least = STEP_FLOORS * given.floor_ns
-    steps_between(given)
+    given.rate = steps_between(given)
     if given.n > FEW_STEPS:
         count = (given.n - 2) // stride + 1
         for k in range(count):
@@ -359,14 +365,15 @@ cdef double find_noise(const Readings *given, bint *steady) noexcept nogil:
 cdef void agree_in_pairs(const Readings *given, double usual) noexcept nogil:
     """Two readings in a row that are off alike are a level, not two accidents: a step will show."""
     cdef Py_ssize_t k, far = 0
-    cdef double most, own = given.off[0], after
+    cdef double most, gap, own = given.off[0], after
     for k in range(given.n):
         far += given.off[k] > FAR * usual
     for k in range(given.n - 1 if far < FEW_FAR * given.n else 0):
         after = given.off[k + 1]
         if own > FAR * usual and after > FAR * usual:
-            most = usual + given.drift * <double>apart(given.a[k], given.a[k + 1])
-            if fabs(<double>(given.r[k + 1] - given.r[k])) <= min(most, LEVEL_PART * min(own, after)):
+            gap = <double>apart(given.a[k], given.a[k + 1])
+            most = min(usual + given.drift * gap, LEVEL_PART * min(own, after))
+            if fabs(<double>(given.r[k + 1] - given.r[k]) - given.rate * gap) <= most:
                 given.off[k], given.off[k + 1] = 0, 0
         own = after
 
@@ -457,7 +464,7 @@ def half_widths(
     cdef double[:, ::1] scratch = np.empty((3, n))
     cdef double[::1] sizes = np.empty(n + 1)
     cdef Readings given = Readings(
-        &a[0], &r[0], n, floor_ns, drift, level, INFINITY, &scratch[0, 0], &scratch[1, 0], &scratch[2, 0]
+        &a[0], &r[0], n, floor_ns, drift, level, 0, INFINITY, &scratch[0, 0], &scratch[1, 0], &scratch[2, 0]
     )
     with nogil:
         found = find_levels(&given, &begins[0], &sizes[0])
