@@ -85,8 +85,8 @@ def jumping(chance: Random) -> list[dict[int, int]]:
 def test_where_clocks_fall_together_or_apart(group):
     results = []
     for seed in range(60):
-        snapshots = jumping(Random(f"jumping {group} {seed}"))
-        results.append([list(one) for one in snapshots.breaks(written(snapshots))])
+        made = jumping(Random(f"jumping {group} {seed}"))
+        results.append([list(one) for one in snapshots.breaks(written(made))])
     check_kept("doctor_parts", f"breaks {group}", results)
 
 

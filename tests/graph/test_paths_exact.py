@@ -372,7 +372,7 @@ def test_the_widest_gap_is_told_where_it_is(k: int) -> None:
     graph.add_snapshot(measured(A, at, C, at + wrong, 100))
     found = [(f.src, f.dst, f.at_ns, f.gap_ns) for f in graph.inconsistencies()]
     # Three bars of 100 ns on a side, and what drift they are rounded by.
-    assert found == [(A, B, at[k], 1_697), (A, C, at[k], 1_699), (B, C, at[k] + 7, 1_698)]
+    assert found == [(A, B, at[k], 1_698), (A, C, at[k], 1_699), (B, C, at[k] + 7, 1_698)]
 
 
 # What hops cost
