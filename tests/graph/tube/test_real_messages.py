@@ -31,7 +31,7 @@ def exchanged():
 
 @pytest.fixture(scope="module")
 def graph(exchanged):
-    # 200 ppm between the two.
+    # 133 ppm between the two.
     clocks = [ClockDomain(name, max_drift_ppm=66.66, oscillator=name) for name in (SRC, DST)]
     made = ClockGraph(domains=clocks)
     (sent, received), (replied, returned) = exchanged
