@@ -218,7 +218,7 @@ cdef class Waits:
                     node = before_view[node]
                 found, first_view[1] = 1, k
         first = first[: found + 1]
-        nodes = nodes[: first[-1]]
+        nodes = nodes[: first[found]]
         return first, nodes, via[nodes]
 
     def distances(self, nodes, z, bint backwards):
