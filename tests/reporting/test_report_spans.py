@@ -19,8 +19,7 @@ pytest_plugins = ["browser"]
 MS = 1_000_000
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m"
 TIED = [
-    snapshot({BOOTTIME: i * 100 * MS, MONOTONIC: i * 100 * MS - i * 70}, i % 2)
-    for i in range(1, 8)
+    snapshot({BOOTTIME: i * 100 * MS, MONOTONIC: i * 100 * MS - i * 70}, i % 2) for i in range(1, 8)
 ]
 
 
