@@ -24,6 +24,9 @@ _LESS_SCATTER: Final = 4
 """Readings of a clock that was set back are mixed up in its own order: neighbours there differ by
 so many times more at least."""
 
+_WIDEST_NS: Final = 1 << 58
+"""Nine years: sums of offsets and half-widths fit in int64."""
+
 _FEW: Final = 9
 """Fewer readings of clocks that tick alike do not deny that."""
 
@@ -81,7 +84,7 @@ def learnt(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> Lea
     # says, which ticks like another.
     known = limits.tick_alike and len(a_ns) < _FEW
     levels = [True] if known else [False, True] if limits.one_rate or limits.tick_alike else [False]
-    least = max(LEAST_ASSUMED_NS, ticks_ns)
+    least = min(max(LEAST_ASSUMED_NS, ticks_ns), _WIDEST_NS)
     found = [half_widths(x[order], r_ns[order], least, limits.drift, level) for level in levels]
     favour = _FAR_WIDER if limits.tick_alike else 1
     sums = [
