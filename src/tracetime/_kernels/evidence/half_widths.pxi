@@ -403,6 +403,13 @@ cdef bint is_coarse(const Readings *given) noexcept nogil:
     return given.floor_ns > COARSE_NS and within >= COARSE_SHARE * given.n
 
 
+cdef void fill(int64_t *half, Py_ssize_t n, double width) noexcept nogil:
+    """Give some readings one half-width."""
+    cdef Py_ssize_t k
+    for k in range(n):
+        half[k] = <int64_t>ceil(min(width, WIDEST_NS))
+
+
 cdef Held learn_level(const Readings *given, int64_t *half) noexcept nogil:
     """The half-widths of readings among which the offset does not step; what bars must hold."""
     cdef Held held = Held(0, 0)
@@ -411,15 +418,12 @@ cdef Held learn_level(const Readings *given, int64_t *half) noexcept nogil:
     cdef bint coarse, steady
     if given.n < (LEVEL_WINDOW if given.level else LINE_WINDOW):
         width = min(few_width(given), STEP_PART * given.step)
-        width = max(given.floor_ns, width if width <= LONE_NS else 0.0)
-        for k in range(given.n):
-            half[k] = <int64_t>ceil(min(width, WIDEST_NS))
+        fill(half, given.n, max(given.floor_ns, width if width <= LONE_NS else 0.0))
         return held
     noise = SCATTER * find_noise(given, &steady)
     if noise > LONE_NS:
         # Nobody reads so badly: there are two clocks, or one that is set.
-        for k in range(given.n):
-            half[k] = <int64_t>ceil(min(given.floor_ns, WIDEST_NS))
+        fill(half, given.n, given.floor_ns)
         return held
     agree_in_pairs(given, max(given.floor_ns, noise))
     keep_outliers(given, max(given.floor_ns, noise))

@@ -74,20 +74,21 @@ class SampleReader:
         """
         for each in chunks:
             some = each.rows(each.tag == SAMPLES)
-            row, error = next(self._too_large(some), (len(some.tag), None))
+            row, error = self._first_too_large(some)
             if row:
                 yield from self._samples(some.rows(slice(row)), most)
             if error is not None:
                 raise error
 
-    def _too_large(self, chunks: Chunks) -> Iterator[tuple[int, TraceError]]:
-        """Chunks that are larger than any may be."""
+    def _first_too_large(self, chunks: Chunks) -> tuple[int, TraceError | None]:
+        """The first chunk that is larger than any may be, and its error; the end where none is."""
         sizes = chunks.end - chunks.content
         for row in np.flatnonzero(sizes > MOST_TEXT_BYTES).tolist():
             chunk, size = chunks.one(row), sizes[row]
             most = MOST_TEXT_BYTES if self._headers[chunk.stream].is_text else MOST_BYTES
             if size > most:
-                yield row, chunk.error(f"a chunk of {size} bytes of samples: {most} is the most")
+                return row, chunk.error(f"a chunk of {size} bytes of samples: {most} is the most")
+        return len(chunks.tag), None
 
     def _samples(self, chunks: Chunks, most: int) -> Iterator[Samples]:
         headers = list(self._headers.values())

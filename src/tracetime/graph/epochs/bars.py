@@ -8,7 +8,7 @@ the target may be in several at the instant: the bar holds all.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from tracetime._kernels.epochs import drifts
 from tracetime.graph.epochs.breaks import Findings
 from tracetime.graph.epochs.nodes import System
 from tracetime.graph.epochs.rows import OPEN, Values
-
-_FAR: Final = 1 << 62
-"""What kernels give where nothing bounds a node."""
 
 
 class Bars(NamedTuple):
@@ -128,7 +125,7 @@ class _Paths:
         before, after = self._own[k][1], self._own[k + 1][0]
         zero = np.zeros(1, dtype=np.int64)
         z = self._system.waits.distances(np.array([before]), zero, False)[after]
-        if z >= _FAR:
+        if z >= OPEN:
             return OPEN
         lasts = max(int(z) + self._reading(after) - self._reading(before), 0)
         return self._nodes.clocks[self._source].lasts_ns(lasts)
@@ -200,9 +197,9 @@ class _Paths:
         return after, self._theirs[k - 1][1] if k else None
 
     def _instant(self, place: int, z: Values, reading: int, sign: int = 1) -> int:
-        """The latest instant of a node after x (sign -1: minus the earliest); _FAR if open."""
-        if z[place] >= _FAR:
-            return _FAR
+        """The latest instant of a node after x (sign -1: minus the earliest); OPEN if open."""
+        if z[place] >= OPEN:
+            return OPEN
         return int(z[place]) + sign * self._reading(place) - reading
 
     def _in_epoch(
@@ -211,12 +208,12 @@ class _Paths:
         """What an epoch's nodes say: each bounds what was read some time before it or after it."""
         clock = self._nodes.clocks[self._target]
         earliest, latest = -OPEN, OPEN
-        known = below < _FAR
+        known = below < OPEN
         if known.any():
             # x - x_j is at most so much.
             most = below[known] + reading - read[known]
             latest = int((read[known] + _rate(most, clock.faster)).min())
-        known = above < _FAR
+        known = above < OPEN
         if known.any():
             least = reading - read[known] - above[known]
             earliest = int((read[known] - _rate(-least, clock.faster)).max())

@@ -43,6 +43,9 @@ BESIDE: Final = 2
 MOST_ROUNDS: Final = 60
 """Searches for contradictions, each over all that is explained so far."""
 
+MOST_NEW: Final = 400
+"""Contradictions that one search keeps, about: the rest shows in the next."""
+
 MOST_MODELS: Final = 16
 """Models whose bars are taken one by one; of more, one that has all their breaks."""
 
@@ -118,16 +121,11 @@ def find_breaks(nodes: Nodes) -> Findings:
     slack, not_believed = _believable(nodes)
     search = _Search(nodes, slack)
     chosen, solved = search.explain()
-    model = search.model(chosen)
     breaks = []
     for remedy in chosen:
         others = [remedy, *search.instead(remedy, chosen)] if solved else [remedy]
         breaks.append([(other, search.zone(other, remedy, chosen)) for other in others])
-    dropped = frozenset(r.row for r in chosen if r.row is not None)
-    if not breaks:
-        models: list[Model] = [Model(model.cuts, dropped)]
-    else:
-        models = _models([[zone for _, zone in tied] for tied in breaks])
+    models = _models([[zone for _, zone in tied] for tied in breaks])
     return Findings(
         nodes,
         tuple(tuple(search.told(*one) for one in tied) for tied in breaks),
@@ -161,7 +159,7 @@ def _believable(nodes: Nodes) -> tuple[Values, dict[tuple[int, int], int]]:
     n = len(nodes.clocks)
     if not len(nodes.one):
         return nodes.one, {}
-    pair = np.minimum(*nodes.rows[:2]) * n + np.maximum(*nodes.rows[:2])
+    pair = nodes.rows.pairs(n)
     slack = np.zeros(len(pair), dtype=np.int64)
     widened: dict[tuple[int, int], int] = {}
 
@@ -452,10 +450,6 @@ class _Search:
         return Break(zones, remedy.row, min(by, default=0))
 
 
-MOST_NEW: Final = 400
-"""Contradictions that one search keeps, about: the rest shows in the next."""
-
-
 def _kind(remedy: _Remedy) -> object:
     """What two remedies that are told as one have in common: the clocks, or the row."""
     return remedy.row if remedy.row is not None else frozenset(c for c, _ in remedy.cuts)
@@ -481,7 +475,7 @@ def _by_clock(remedies: Sequence[_Remedy]) -> dict[int, tuple[list[int], list[in
 def _beside(nodes: Nodes) -> npt.NDArray[np.bool_]:
     """Which rows stand between others of their pair, `BESIDE` on each side, that agree."""
     rows, n = nodes.rows, len(nodes.one)
-    pair = np.minimum(rows.one, rows.other) * len(nodes.clocks) + np.maximum(rows.one, rows.other)
+    pair = rows.pairs(len(nodes.clocks))
     at = nodes.at[np.where(rows.one <= rows.other, nodes.one, nodes.other)]
     order = np.lexsort((at, pair))
     between = np.zeros(n, dtype=bool)

@@ -59,12 +59,11 @@ _NO: Final = np.empty(0, dtype=np.int64)
 def _ends(n_clocks: int, rows: Rows) -> list[dict[int, Values]]:
     """By clock, and by the other clock, the numbers of the rows of the two."""
     ends: list[dict[int, Values]] = [{} for _ in range(n_clocks)]
-    low, high = np.minimum(rows.one, rows.other), np.maximum(rows.one, rows.other)
-    key = low * n_clocks + high
+    key = rows.pairs(n_clocks)
     order = np.argsort(key, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(key[order]) != 0)[: len(order)])
     for part in np.split(order, starts[1:]) if len(order) else ():
-        one, other = int(low[part[0]]), int(high[part[0]])
+        one, other = divmod(int(key[part[0]]), n_clocks)
         ends[one][other] = ends[other][one] = part
     return ends
 

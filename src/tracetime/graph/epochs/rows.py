@@ -221,6 +221,10 @@ class Rows(NamedTuple):
             return cls(*(np.empty(0, dtype=np.int64) for _ in cls._fields))
         return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
+    def pairs(self, n_clocks: int) -> Values:
+        """A number for the two clocks of each row, whichever is the first: lower * n + higher."""
+        return np.minimum(self.one, self.other) * n_clocks + np.maximum(self.one, self.other)
+
     def only(self, chosen: npt.NDArray[np.bool_] | Values) -> Rows:
         """Some of them: those marked, or by place."""
         return Rows(*(column[chosen] for column in self))

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.evidence import half_widths
+from tracetime.graph.tube.evidence import WIDEST
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.own_intervals import Hold
 
@@ -23,9 +24,6 @@ LEAST_ASSUMED_NS: Final = 1_000
 _LESS_SCATTER: Final = 4
 """Readings of a clock that was set back are mixed up in its own order: neighbours there differ by
 so many times more at least."""
-
-_WIDEST_NS: Final = 1 << 58
-"""Nine years: sums of offsets and half-widths fit in int64."""
 
 _FEW: Final = 9
 """Fewer readings of clocks that tick alike do not deny that."""
@@ -82,16 +80,21 @@ def learnt(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> Lea
         x, order = (b_ns, by_b) if _LESS_SCATTER * turned < scatter else (a_ns, by_a)
     # The readings tell whether a wall clock was slewed alone, and whether a clock is what its name
     # says, which ticks like another.
-    known = limits.tick_alike and len(a_ns) < _FEW
-    levels = [True] if known else [False, True] if limits.one_rate or limits.tick_alike else [False]
-    least = min(max(LEAST_ASSUMED_NS, ticks_ns), _WIDEST_NS)
-    found = [half_widths(x[order], r_ns[order], least, limits.drift, level) for level in levels]
+    least = min(max(LEAST_ASSUMED_NS, ticks_ns), WIDEST)
+
+    def widths(level: bool) -> tuple[Values, int, int]:
+        return half_widths(x[order], r_ns[order], least, limits.drift, level)
+
+    found = widths(limits.tick_alike or limits.one_rate)
     favour = _FAR_WIDER if limits.tick_alike else 1
-    sums = [
-        float(one[0].sum()) / (favour if level else 1)
-        for one, level in zip(found, levels, strict=True)
-    ]
-    half_ns, *held = found[int(np.argmin(sums))]
+    sum_ns = float(found[0].sum())
+    # No half-width is below the least: where these are near it, others are not far narrower.
+    is_open = len(a_ns) >= _FEW and sum_ns >= favour * float(least) * len(a_ns)
+    if limits.one_rate or (limits.tick_alike and is_open):
+        apart = widths(False)
+        if favour * float(apart[0].sum()) <= sum_ns:
+            found = apart
+    half_ns, *held = found
     width = np.empty_like(r_ns)
     width[order] = half_ns
     return Learnt(width, Hold.learnt(*held) if held[0] else None)

@@ -32,10 +32,6 @@ _ROUNDED_NS: Final = 4.0
 class BindingOrder(NamedTuple):
     """The order that sets a side of a bar.
 
-    number: of the order, in the order in which they were added, over the whole graph, from 0.
-    before, before_ts: the reading that happened first, raw; after, after_ts: the other.
-    away_ns: how much later the value is than the reading of the pair's steadier clock.
-
     Attributes:
         number: its number, from 0, in the order in which they were added.
         before: the clock that was read first.
