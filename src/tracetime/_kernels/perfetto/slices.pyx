@@ -21,7 +21,7 @@ from tracetime._kernels.common.wire cimport (
     read_varint, span_of,
 )
 from tracetime._kernels.graph cimport AS_IS
-from tracetime._kernels.perfetto.called cimport process_name, track_name
+from tracetime._kernels.perfetto.called cimport command_line, process_name, thread_name, track_name
 from tracetime._kernels.perfetto.ftrace_event cimport FtraceEvent, read_ftrace_event
 from tracetime._kernels.perfetto.messages cimport *
 from tracetime._kernels.perfetto.importer cimport (

@@ -7,8 +7,10 @@ track_event_parser.cc (TEP) and system_probes_parser.cc (SPP).
 from __future__ import annotations
 
 import pytest
-from building import packet, pb
-from naming import annotation, descriptor, process, thread, tree
+from building import packet, pb, trace
+from hypothesis import given
+from hypothesis import strategies as st
+from naming import CLOCKS, annotation, descriptor, process, rows, thread, tree
 from slicing import begin, instant, kernel, mark, of_thread, phase, slices, where, who
 
 MAIN = thread(7, 10, 11, "worker")
@@ -42,6 +44,44 @@ def test_workers_of_the_kernel_are_called_without_their_queue():
     made.processes.add(pid=10, ppid=2, cmdline=["kworker/3:1-events"], cmdline_is_comm=True)
     packets = [packet(process_tree=made), mark(5, 10, "B|10|a")]
     assert who(*packets) == [("kworker/3:1", "kworker/3:1")]
+
+
+NAMES = st.sampled_from(["app", "app --x", "kworker/3:1-events", "kworker/u8:2+flush"])
+PIDS = st.sampled_from([2, 10, 20])
+
+
+@st.composite
+def dumped_processes(draw):
+    """A packet that names processes and threads, with no id of two meanings."""
+    made = pb.ProcessTree()
+    for pid in draw(st.lists(PIDS, max_size=2)):
+        arguments = [draw(NAMES), *draw(st.sampled_from([[], ["--y"]]))]
+        of_kernel = draw(st.booleans())
+        made.processes.add(
+            pid=pid, ppid=2 if of_kernel else 1, cmdline=arguments, cmdline_is_comm=of_kernel
+        )
+    for pid in draw(st.lists(PIDS, max_size=2)):
+        made.threads.add(tid=pid + draw(st.integers(0, 1)), tgid=pid, name=draw(NAMES))
+    return packet(process_tree=made)
+
+
+@st.composite
+def described(draw):
+    """A thread or process has one track: a second one is another that has its number."""
+    pid = draw(PIDS)
+    if draw(st.booleans()):
+        return process(100 + pid, pid, draw(NAMES))
+    tid = pid + draw(st.integers(0, 1))
+    return thread(tid, pid, tid, draw(NAMES))
+
+
+@given(st.lists(st.one_of(dumped_processes(), described()), max_size=8))
+def test_events_and_slices_call_threads_and_processes_alike(packets):
+    tracks = [thread(10, 10, 10), thread(11, 10, 11), thread(20, 20, 20)]
+    events = [instant(100 + uuid, "a", uuid) for uuid in (10, 11, 20)]
+    file = [*tracks, *packets, *events]
+    found = [row for row in rows(trace(CLOCKS, *file)) if row["type"] == "instant"]
+    assert [(row["process_name"], row["thread_name"]) for row in found] == who(*file)
 
 
 @pytest.mark.parametrize(("tid", "name"), [(10, "kworker/u8:2"), (11, "kworker/u8:2+flush")])

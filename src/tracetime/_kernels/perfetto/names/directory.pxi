@@ -162,7 +162,7 @@ cdef class Directory(PacketObserver):
             elif f.number == TREE_THREADS:
                 read_process_tree_thread(span_of(&f), &thread)
                 self.call_thread(
-                    machine, thread.has_tgid, thread.tgid, thread.tid, thread.name,
+                    machine, thread.has_tgid, thread.tgid, thread.tid, thread_name(&thread),
                     THREAD_BY_SYSTEM,
                 )
         return 0
@@ -175,7 +175,9 @@ cdef class Directory(PacketObserver):
             return 0
         # The process's main thread has its pid.
         if said.cmdline_is_comm:
-            self.call_thread(machine, True, said.pid, said.pid, said.cmdline, THREAD_BY_SYSTEM)
+            self.call_thread(
+                machine, True, said.pid, said.pid, command_line(&said), THREAD_BY_SYSTEM
+            )
         return self.call(
             self.enter(machine, PROCESS, 0, <uint64_t><uint32_t>said.pid), process_name(&said),
             BY_SYSTEM,
@@ -327,11 +329,15 @@ cdef class Directory(PacketObserver):
     cdef int32_t thread_of(
         self, uint32_t machine, bint has_pid, int32_t pid, int64_t tid
     ) noexcept nogil:
-        cdef int32_t index = -1
+        """The thread of a process, or the one that has its tid, where the first has no name."""
+        cdef int32_t index = -1, alone
         if has_pid:
             index = self.find(machine, THREAD_OF, pid, <uint64_t>tid)
-        if index < 0:
-            index = self.find(machine, THREAD, 0, <uint64_t>tid)
+        if index >= 0 and self.known[index].name.data != NULL:
+            return index
+        alone = self.find(machine, THREAD, 0, <uint64_t>tid)
+        if index < 0 or (alone >= 0 and self.known[alone].pid == pid):
+            return alone
         return index
 
     def settle(self):

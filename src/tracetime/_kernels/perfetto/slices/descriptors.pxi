@@ -6,7 +6,6 @@
 cdef enum:
     RENDERER = 2                    # ChromeProcessDescriptor.ProcessType, ProcessDescriptor's
     EXTENSION_RENDERER = 40
-    KTHREADD = 2                    # the parent of all threads of the kernel
 
 
 cdef int replay_track_descriptor(SliceLog log, uint32_t machine, Span message) except -1 nogil:
@@ -80,23 +79,6 @@ cdef int32_t replay_process_descriptor(
     return which
 
 
-cdef Span without_queue(Span name) noexcept nogil:
-    """MaybeTruncateKworkerName: "kworker/45:2-mm_percpu_wq" becomes "kworker/45:2"."""
-    cdef const uint8_t *at
-    cdef int i
-    cdef const char *prefix = b"kworker/"
-    if name.end - name.data < 8:
-        return name
-    for i in range(8):
-        if name.data[i] != <uint8_t>prefix[i]:
-            return name
-    at = name.data + 8
-    while at < name.end and at[0] != c"-" and at[0] != c"+":
-        at += 1
-    name.end = at
-    return name
-
-
 cdef int replay_process_tree(SliceLog log, uint32_t machine, Span tree) except -1 nogil:
     """ParseProcessTree."""
     cdef Span rest = tree
@@ -113,11 +95,9 @@ cdef int replay_process_tree(SliceLog log, uint32_t machine, Span tree) except -
             tid = <uint32_t>thread.tid
             log.processes.update_thread(machine, tid, <uint32_t>thread.tgid)
             if is_set(thread.name):
-                if thread.tid == thread.tgid:
-                    thread.name = without_queue(thread.name)
                 log.processes.name_thread(
-                    log.processes.thread(machine, tid), log.strings.code_foreign(thread.name),
-                    THREAD_BY_SYSTEM,
+                    log.processes.thread(machine, tid),
+                    log.strings.code_foreign(thread_name(&thread)), THREAD_BY_SYSTEM,
                 )
     return 0
 
@@ -131,13 +111,11 @@ cdef int replay_tree_process(SliceLog log, uint32_t machine, Span process) excep
     if said.n_cmdline == 0:
         return 0
     pid = <uint32_t>said.pid
-    if said.ppid == KTHREADD:
-        said.cmdline = without_queue(said.cmdline)
     log.processes.process(machine, <uint32_t>said.ppid)
     which = log.processes.process(machine, pid)
     if said.cmdline_is_comm:
         log.processes.name_thread(
-            log.processes.thread(machine, pid), log.strings.code_foreign(said.cmdline),
+            log.processes.thread(machine, pid), log.strings.code_foreign(command_line(&said)),
             THREAD_BY_SYSTEM,
         )
     return log.processes.name_process(
