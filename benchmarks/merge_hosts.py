@@ -37,7 +37,7 @@ from benchmarks.relayed_hosts import (
 )
 from benchmarks.table import Table
 from tracetime import ClockDomain, ClockId, Snapshot, record
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "helpers"))
 
@@ -158,13 +158,13 @@ def rows(table: Table, seconds: float, rate: float, seed: int) -> None:
         paths, clock, (begin, end) = recorded(Path(folder), seconds, rate, seed)
         load = max(load, os.getloadavg()[0])
         truth = np.random.default_rng(seed).integers(begin + S, end, INSTANTS)
-        with JoinedTraces(paths, match=[MATCH], different=[APART]) as joined:
+        with MergedTraces(paths, match=[MATCH], different=[APART]) as joined:
             n = sum(tie.ties for tie in joined.ties)
             ends, reads = (joined.home(1), joined.home(0)), clock.read(truth)
             guaranteed = placed(joined.clocks, ends, reads, truth, "guaranteed")
             ours = placed(joined.clocks, ends, reads, truth)
         wall = "a.pftrace:REALTIME=b.pftrace:REALTIME+0ms+-20ms"
-        with JoinedTraces(paths, sync=[wall], different=[APART]) as joined:
+        with MergedTraces(paths, sync=[wall], different=[APART]) as joined:
             by_wall = placed(joined.clocks, (joined.home(1), joined.home(0)), reads, truth)
     what = f"{n:,} messages in {seconds:.0f} s, seed {seed}, load {load:.1f} of {cores} cores"
     table.row(

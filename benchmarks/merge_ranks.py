@@ -27,7 +27,7 @@ from benchmarks.recorded import DATA
 from benchmarks.table import Table
 from tools.make_ranks import Rank, make_ranks
 from tracetime.graph.tube.bars import Bars
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.report import report_of
 
 Values = npt.NDArray[np.int64]
@@ -67,7 +67,7 @@ def _instants(rng: np.random.Generator, one: Rank, first: Rank) -> Values:
     return np.clip(t, one.first_ns, one.last_ns)
 
 
-def _measure(joined: JoinedTraces, ranks: list[Rank], seed: int) -> _Errors:
+def _measure(joined: MergedTraces, ranks: list[Rank], seed: int) -> _Errors:
     rng = np.random.default_rng(seed)
     first = ranks[0]
     begins = [int(rank.clock.read(np.array([rank.first_ns]))[0]) for rank in ranks]
@@ -118,7 +118,7 @@ def rows(table: Table, kineto: Path, seed: int, resets: int, options: argparse.N
         )
         size = sum(rank.path.stat().st_size for rank in ranks)
         start = perf_counter()
-        with JoinedTraces([rank.path for rank in ranks]) as joined:
+        with MergedTraces([rank.path for rank in ranks]) as joined:
             report = report_of(joined)
             took = perf_counter() - start
             got = _measure(joined, ranks, seed)

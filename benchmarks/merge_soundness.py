@@ -27,7 +27,7 @@ import pyarrow as pa
 from benchmarks.table import Table
 from tools.make_ranks import START_NS, RankClock
 from tracetime.graph.tube.bars import Bars
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.report import MergeReport, report_of
 
 Values = npt.NDArray[np.int64]
@@ -149,7 +149,7 @@ def _write(world: World, folder: Path) -> list[Path]:
 
 
 def _outside(
-    joined: JoinedTraces, world: World, rng: np.random.Generator, number: int, bars: Bars
+    joined: MergedTraces, world: World, rng: np.random.Generator, number: int, bars: Bars
 ) -> tuple[int, bool]:
     """How many truths of a file are outside its bars, and whether it is tied."""
     events = world.events[number]
@@ -181,7 +181,7 @@ def rows(table: Table, worlds: int, seed: int) -> None:
             world = make(rng)
             with tempfile.TemporaryDirectory() as folder:
                 paths = _write(world, Path(folder))
-                with JoinedTraces(paths, **world.options) as joined:
+                with MergedTraces(paths, **world.options) as joined:
                     told = _is_told(report_of(joined))
                     for file in range(1, len(paths)):
                         for bars in BOTH:

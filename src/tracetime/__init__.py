@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from tracetime.hosts.ping import PingResult, ping
     from tracetime.merging.boots import BootDecision
     from tracetime.merging.merge import merge
+    from tracetime.merging.output_report import WrittenFile, WrittenTrace
     from tracetime.merging.pair_evidence import PairEvidence
     from tracetime.merging.report import FileReport, MergeReport
     from tracetime.merging.shared_pids import SharedPid
     from tracetime.merging.steps import ClockStep
     from tracetime.merging.suspends import Suspend
     from tracetime.merging.ties import Tie
-    from tracetime.merging.written import WrittenFile, WrittenTrace
     from tracetime.reporting import Report, report
     from tracetime.sources.source import ClockSource, Unavailable
     from tracetime.sources.time_service.process import now, wait_past
@@ -249,8 +249,8 @@ _HOMES: Final = {
     "MergeReport": "tracetime.merging.report",
     "PairEvidence": "tracetime.merging.pair_evidence",
     "Tie": "tracetime.merging.ties",
-    "WrittenFile": "tracetime.merging.written",
-    "WrittenTrace": "tracetime.merging.written",
+    "WrittenFile": "tracetime.merging.output_report",
+    "WrittenTrace": "tracetime.merging.output_report",
     "merge": "tracetime.merging.merge",
     "SplitPart": "tracetime.verbs.split",
     "SplitSummary": "tracetime.verbs.split",

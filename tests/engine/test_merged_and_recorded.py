@@ -14,7 +14,7 @@ from platforms import WITH_ENGINE
 from random_track_events import track_events
 
 import tracetime as tt
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 
 pytestmark = WITH_ENGINE
 
@@ -52,7 +52,7 @@ def check(paths, out, **options):
     assert report.is_tied
     assert_sound(out)
     wanted = Counter()
-    with JoinedTraces(paths, **options) as joined:
+    with MergedTraces(paths, **options) as joined:
         for number, path in enumerate(paths):
             clocks = joined.home(number), joined.timeline
             wanted += by_name(source_slices(path), partial(on_timeline, joined, clocks))

@@ -15,7 +15,7 @@ from reading import opened
 import tracetime as tt
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ConversionError
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.placing import target_of
 from tracetime.trace.events_table import record_batch, schema_of
 
@@ -58,10 +58,10 @@ class Merged(NamedTuple):
             return [row for row in placed(trace.read_all()) if row[1] not in LEFT_OUT]
 
     @contextmanager
-    def joined(self) -> Iterator[JoinedTraces]:
+    def joined(self) -> Iterator[MergedTraces]:
         options = dict(self.options)
         reading = {"domains": options.pop("domains", ())}
-        with JoinedTraces(self.paths, reading=reading, **options) as joined:
+        with MergedTraces(self.paths, reading=reading, **options) as joined:
             yield joined
 
 
@@ -88,12 +88,12 @@ def merged_paths(folder: Path, paths: list[Path], **options: Any) -> Merged:
     return Merged(out.read_bytes(), report, paths, options)
 
 
-def wanted(joined: JoinedTraces) -> list[Event]:
+def wanted(joined: MergedTraces) -> list[Event]:
     """Where the events of all files are, by the graph of all, one conversion an event."""
     return [event for file in joined.files for event in wanted_of(joined, file.number)]
 
 
-def wanted_of(joined: JoinedTraces, number: int) -> list[Event]:
+def wanted_of(joined: MergedTraces, number: int) -> list[Event]:
     """The same of one file; what the graph does not place goes with the trace clock of the file."""
     trace, target = joined.files[number].trace, target_of(joined)
     indexes = {machine: index for index, machine in enumerate(trace.machines)}
@@ -116,7 +116,7 @@ def wanted_of(joined: JoinedTraces, number: int) -> list[Event]:
     return made
 
 
-def on_target(joined: JoinedTraces, ns: int, clock: ClockId, target: ClockId) -> int | None:
+def on_target(joined: MergedTraces, ns: int, clock: ClockId, target: ClockId) -> int | None:
     if clock == target:
         return ns
     try:

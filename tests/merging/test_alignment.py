@@ -14,7 +14,7 @@ from tools.make_ranks import make_ranks
 from tracetime._kernels.merging import spreads
 from tracetime.merging import alignment
 from tracetime.merging.alignment import LEAST, Meetings, align
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 
 pytest_plugins = ["cli"]
 
@@ -180,7 +180,7 @@ def test_how_far_a_file_is_off_itself_is_computed_once(tmp_path, monkeypatch):
         return fit(one, other, shift, *more)
 
     monkeypatch.setattr(alignment, "_fit", counted)
-    with JoinedTraces([rank.path for rank in ranks_of(tmp_path, 1, 0, ranks=6)]) as joined:
+    with MergedTraces([rank.path for rank in ranks_of(tmp_path, 1, 0, ranks=6)]) as joined:
         assert len(joined.ties) == 15
     assert len(of_itself) == 6
 
@@ -193,7 +193,7 @@ def test_how_far_a_file_is_off_itself_is_told_by_all_of_it(seed, n, period):
     one = Meetings(np.cumsum(gaps), np.zeros(n, dtype=np.int64))
     fits = [alignment._fit(one, one, shift, 6) for shift in range(1, n - 5)]
     spreads = [fit.spread for fit in fits if fit is not None]
-    assert one.off_itself == min(spreads[:64], default=np.inf)
+    assert one.self_distance == min(spreads[:64], default=np.inf)
 
 
 def ranks_of(folder, seed, resets, ranks=3):
@@ -211,7 +211,7 @@ def ranks_of(folder, seed, resets, ranks=3):
 @pytest.mark.parametrize("seed", seeds(6))
 def test_the_truth_of_ranks_is_inside_also_beside_a_reset(tmp_path, seed, resets):
     ranks = ranks_of(tmp_path, seed, resets)
-    with JoinedTraces([rank.path for rank in ranks]) as joined:
+    with MergedTraces([rank.path for rank in ranks]) as joined:
         assert len(joined.ties) == 3
         for number, one in enumerate(ranks[1:], 1):
             t = np.linspace(one.first_ns, one.last_ns, 3_000).astype(np.int64)

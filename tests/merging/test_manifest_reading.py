@@ -10,8 +10,8 @@ import pytest
 from building import BOOTTIME, MONOTONIC, event, snapshot, trace
 
 import tracetime as tt
-from tracetime.merging.joined import JoinedTraces
 from tracetime.merging.manifest_reading import MOST_BYTES, read_manifest
+from tracetime.merging.merged_traces import MergedTraces
 
 pytest_plugins = ["cli"]
 
@@ -204,7 +204,7 @@ def test_machines_that_the_manifest_does_not_declare(tmp_path, entry, error):
 def test_a_file_shares_the_clocks_of_the_machine_of_its_name(tmp_path, name, machine):
     said = text(files=[{**MULTI, "path": "m"}, {**B, "machine": {"name": name}}])
     path = zipped(tmp_path / "a.zip", [said], "b", m=two_machines())
-    with JoinedTraces([path]) as joined:
+    with MergedTraces([path]) as joined:
         names = [file.name for file in joined.files]
         b, m = names.index("b"), names.index("m")
         assert joined.home(b) == joined.boots.clock(m, tt.ClockId(BOOTTIME, machine=machine))

@@ -14,7 +14,7 @@ from merge_worlds import trace_of
 
 import tracetime as tt
 from tracetime.merging import alignment, boots, collectives, message_ties
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 
 pytest_plugins = ["cli"]
 
@@ -33,13 +33,13 @@ def files(folder, facts):
 def compared(monkeypatch):
     """The pairs of files that are compared."""
     found = []
-    compare = boots._compared
+    compare = boots._compare
 
     def counted(one, other, *more):
         found.append((one.number, other.number))
         return compare(one, other, *more)
 
-    monkeypatch.setattr(boots, "_compared", counted)
+    monkeypatch.setattr(boots, "_compare", counted)
     return found
 
 
@@ -111,10 +111,10 @@ def test_boots_are_those_that_all_pairs_give(tmp_path_factory, facts):
     for group in groups:
         contradicts |= len({facts[n][1] for n in group} - {b""}) > 1
     if contradicts:
-        with pytest.raises(tt.UsageError, match="say --same or --different"), JoinedTraces(paths):
+        with pytest.raises(tt.UsageError, match="say --same or --different"), MergedTraces(paths):
             pass
     else:
-        with JoinedTraces(paths) as joined:
+        with MergedTraces(paths) as joined:
             assert sorted(joined.boots.groups) == sorted(map(sorted, groups))
 
 
@@ -133,7 +133,7 @@ def compared_with_collectives(kinds, hubs, agree=lambda one, other: True, first=
         return agree(one, other)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(collectives, "_MOST_HUBS", hubs)
+        patch.setattr(collectives, "_MOST_REPRESENTATIVES", hubs)
         collectives._compare(found, clocks, first, tie)
     return pairs
 
@@ -144,7 +144,7 @@ def with_a_kind_in_common(kinds):
 
 
 @given(KINDS, st.integers(0, 11))
-def test_as_many_files_with_collectives_as_may_be_hubs_are_all_compared(kinds, first):
+def test_as_many_files_with_collectives_as_may_be_representatives_are_all_compared(kinds, first):
     pairs = compared_with_collectives(kinds, len(kinds), first=first)
     assert sorted(pairs) == with_a_kind_in_common(kinds)
 
@@ -212,7 +212,7 @@ def test_most_files_with_collectives_are_compared_with_two():
     assert {(one, 60) for one in range(16)} <= {*pairs}
 
 
-def test_the_file_of_the_timeline_and_one_with_the_most_collectives_are_hubs():
+def test_the_file_of_the_timeline_and_one_with_the_most_collectives_are_representatives():
     kinds = [[0] * (9 if n == 7 else 5) for n in range(40)]
     pairs = compared_with_collectives(kinds, 16, first=30)
     assert {pair for pair in pairs if 25 in pair} == {(25, 30), (7, 25)}
@@ -269,7 +269,7 @@ def test_bars_to_the_timeline_are_those_that_all_pairs_give(tmp_path, monkeypatc
     paths = job(tmp_path, [(0, 16)] * 24)
     reports = []
     for hubs in (16, 24):
-        monkeypatch.setattr(collectives, "_MOST_HUBS", hubs)
+        monkeypatch.setattr(collectives, "_MOST_REPRESENTATIVES", hubs)
         reports.append(tt.merge(paths, None, together=["name=meet"]))
     few, every = (
         [(file.offset_ns, file.half_width_ns, file.worst_half_width_ns) for file in report.files]
@@ -348,7 +348,7 @@ RULE = message_ties.MessageRule("send", "receive", ("seq", "host"))
 def test_messages_of_all_files_are_matched_as_those_of_each_two(sent, received):
     found = {
         (one, other): (ours.tolist(), theirs.tolist(), left_out)
-        for one, other, ours, theirs, left_out in message_ties._matched(
+        for one, other, ours, theirs, left_out in message_ties._match_files(
             ends_of(sent), ends_of(received), RULE
         )
     }
@@ -373,7 +373,7 @@ def test_messages_are_matched_in_proportion_to_them_and_their_matches(monkeypatc
     twice = [[(0, "a")] * 1_000] * 300
     once = [[(n, "b")] for n in range(300)]
     files = [one + other for one, other in zip(twice, once, strict=True)]
-    found = [*message_ties._matched(ends_of(files), ends_of(files[::-1]), RULE)]
+    found = [*message_ties._match_files(ends_of(files), ends_of(files[::-1]), RULE)]
     assert [(one, other) for one, other, *_ in found] == [(n, 299 - n) for n in range(300)]
     assert calls == [1]
 
@@ -381,7 +381,7 @@ def test_messages_are_matched_in_proportion_to_them_and_their_matches(monkeypatc
 def test_a_key_that_too_many_files_have_at_both_ends_is_refused():
     files = ends_of([[(0, "a")]] * 1_000)
     with pytest.raises(tt.UsageError, match=r"1,000,000 matches by seq, host, more than 36,096"):
-        next(message_ties._matched(files, files, RULE))
+        next(message_ties._match_files(files, files, RULE))
 
 
 def groups(files, pairs):

@@ -6,7 +6,7 @@ import pytest
 from building import BOOTTIME, event, snapshot, trace
 
 import tracetime as tt
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 
 pytest_plugins = ["cli"]
 
@@ -49,7 +49,7 @@ def test_flows_tie_files_where_the_caller_asks_for_it(tmp_path):
     assert [tie.said for tie in report.files[1].ties] == [
         "flows from the one file to the other (40 orders)"
     ]
-    with JoinedTraces(paths, reading={"orders": "flows"}) as joined:
+    with MergedTraces(paths, reading={"orders": "flows"}) as joined:
         at = [2 * S + k * 10_000_000 + AHEAD for k in range(20)]
         bounds = joined.clocks.convert(
             at, joined.home(1), joined.home(0), policy="tube", bounds=True

@@ -16,7 +16,7 @@ from span_files import (
 )
 
 import tracetime as tt
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 
 REALTIME = tt.ClockId(1)
 
@@ -50,7 +50,7 @@ def test_bars_are_those_of_one_file_with_all_spans_and_hold_the_truth(tmp_path, 
     paths = written(tmp_path, [otlp(group) for group in world.groups])
     whole = tmp_path / "whole.json"
     whole.write_bytes(otlp(*world.groups))
-    with tt.open_trace(whole) as one, JoinedTraces(paths) as joined:
+    with tt.open_trace(whole) as one, MergedTraces(paths) as joined:
         assert {(tie.one, tie.other) for tie in joined.ties} == {(0, 1), (0, 2), (1, 2)}
         for host, group in enumerate(world.groups):
             begins, truth = begins_of(group, world)
@@ -80,7 +80,7 @@ def test_the_report_says_it(tmp_path):
 def test_files_of_different_formats(tmp_path):
     world = simulated_world(1, hosts=2, calls=60)
     client, server = world.groups
-    with JoinedTraces(written(tmp_path, [otlp(client), as_jaeger([server])])) as joined:
+    with MergedTraces(written(tmp_path, [otlp(client), as_jaeger([server])])) as joined:
         begins, truth = begins_of(server, world)
         # Jaeger has whole us.
         bounds = joined.clocks.convert(

@@ -7,14 +7,14 @@ from suspended_machines import MS, Machine, S
 from suspended_recordings import file_of, sleeper
 
 import tracetime as tt
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 
 
 def joined(tmp_path, *files):
     paths = [tmp_path / f"{k}.pftrace" for k in range(len(files))]
     for path, data in zip(paths, files, strict=True):
         path.write_bytes(data)
-    return JoinedTraces(paths)
+    return MergedTraces(paths)
 
 
 def misses(graph, src, dst, times):

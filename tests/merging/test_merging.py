@@ -14,7 +14,7 @@ from scp import DESTINATION, MATCHES, SOURCE, expected, packets
 from seeds import seeds
 
 import tracetime as tt
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.report import report_of
 
 pytest_plugins = ["cli"]
@@ -33,7 +33,7 @@ def truth_inside(joined, number, world, times):
 @pytest.mark.parametrize("seed", seeds(4))
 def test_ranks_are_tied_by_their_collectives(tmp_path, seed):
     world = kineto_ranks(tmp_path, seed)
-    with JoinedTraces(world.paths) as joined:
+    with MergedTraces(world.paths) as joined:
         for number in range(1, len(world.paths)):
             times = np.linspace(*joined.files[number].span, 500).astype(np.int64)
             bounds, truth, inside = truth_inside(joined, number, world, times)
@@ -176,7 +176,7 @@ def test_no_file_is_read_again_to_tell_what_was_looked_for(tmp_path, monkeypatch
     for name in ("events", "slices"):
         monkeypatch.setattr(tt.Trace, name, counted(getattr(tt.Trace, name)))
     rules = {"match": ["send=ask recv=none key=id"], "together": ["name=ask"]}
-    with JoinedTraces(talk(tmp_path, 5_000), **rules) as joined:
+    with MergedTraces(talk(tmp_path, 5_000), **rules) as joined:
         before = len(read)
         assert before
         assert report_of(joined).files[1].looked_for
@@ -243,7 +243,7 @@ def test_options_that_cannot_be_read(tmp_path, options, said):
 @pytest.mark.parametrize("bars", ["estimated", "guaranteed"])
 def test_two_machines_that_copy_a_file(bars):
     """Trace Compass' line is inside the bar at every message, there and back."""
-    with JoinedTraces([SYNCTRACES / "scp_src", SYNCTRACES / "scp_dest"]) as joined:
+    with MergedTraces([SYNCTRACES / "scp_src", SYNCTRACES / "scp_dest"]) as joined:
         assert [tie.ties for tie in joined.ties] == [24, 22]
         homes = joined.home(0), joined.home(1)
         wall = [
@@ -355,7 +355,7 @@ def test_the_report_as_json_comes_even_before_an_error(tmp_path, tracetime):
 
 
 def test_live_orders_are_those_whose_absence_widens_a_bar(tmp_path):
-    with JoinedTraces(talk(tmp_path), match=BOTH_WAYS) as joined:
+    with MergedTraces(talk(tmp_path), match=BOTH_WAYS) as joined:
         parts = joined.graph
         here, there = joined.home(0), joined.home(1)
         live = set(parts.tubes.pair(here, there).live_orders().tolist())

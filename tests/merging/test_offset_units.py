@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tracetime as tt
 from tracetime.clocks.domain import ClockDomain
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 
 pytest_plugins = ["cli"]
 
@@ -142,7 +142,7 @@ def test_the_truth_is_inside_the_bar_whatever_the_clocks_count(
     reading = {"domains": (ClockDomain(COUNTER, ns_per_tick=rate),)}
     sync = f"guest:{COUNTER}=host:{COUNTER}{offset_ns:+d}ns+-1us"
     times = [5 * S + k * S for k in range(7)]
-    with JoinedTraces([host, guest], sync=[sync], reading=reading) as joined:
+    with MergedTraces([host, guest], sync=[sync], reading=reading) as joined:
         ends = joined.home(1), joined.home(0)
         bounds = joined.clocks.convert(times, *ends, policy="tube", bounds=True)
     slack = 3 * max(host_ns, guest_ns)

@@ -17,8 +17,8 @@ from merged_traces import merged
 import tracetime as tt
 from tracetime.errors import TraceError
 from tracetime.merging import perfetto_output
-from tracetime.merging.ahead import Ahead
 from tracetime.merging.processes import Processes
+from tracetime.merging.threads import Threads
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux")
 
@@ -55,7 +55,7 @@ def test_two_are_at_work_at_once(tmp_path):
             time.sleep(0.001)
         return len(list(tmp_path.iterdir()))
 
-    with Processes(meet, 2) as processes, Ahead() as ahead:
+    with Processes(meet, 2) as processes, Threads() as ahead:
 
         def make(number, put):
             return processes.make(number, put, silent)

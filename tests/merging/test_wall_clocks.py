@@ -16,7 +16,7 @@ import tracetime as tt
 from fuzz.costly import BOOTTIME, event
 from tracetime import ClockDomain
 from tracetime.clocks.kernel_clock import STA_UNSYNC, TIME_ERROR, KernelClock
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 
 UTC = 1_755_000_000_000_000_000
 """Of the true time 0."""
@@ -94,7 +94,7 @@ def pair(folder, *, off_us=(300, -700), errors_us=(1_000, 2_000), **options):
 
 def check_truth(paths, machines, bars="estimated", **options):
     """The bars of b on a, which hold the truth; the widest half of them."""
-    with JoinedTraces(paths, different=["a.pftrace,b.pftrace"], **options) as joined:
+    with MergedTraces(paths, different=["a.pftrace,b.pftrace"], **options) as joined:
         other = machines[1]
         true = np.linspace(other.first_ns, other.now_ns, 50).astype(np.int64).tolist()
         times = np.array([other.boottime(t) for t in true])

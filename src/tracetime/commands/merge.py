@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracetime.clocks.ids import ClockId
+    from tracetime.merging.output_report import WrittenFile, WrittenTrace
     from tracetime.merging.report import FileReport, MergeReport
     from tracetime.merging.steps import ClockStep
-    from tracetime.merging.written import WrittenFile, WrittenTrace
 
 _PROCESSES: Final = 2
 """More would wait for the one that writes."""

@@ -1,4 +1,4 @@
-"""Which collectives of one file are which of another, by the order in which both have them.
+"""The alignment of two files: which collectives of both are the same, by their order.
 
 All ranks leave a collective together. So where the alignment is right, the ends of both files lie
 on a line, but for the time a message takes and for steps of a clock; where it is wrong, the time
@@ -62,12 +62,12 @@ class Meetings:
         self.ends, self.kinds = ends, kinds
 
     def part(self, first: int, end: int) -> Meetings:
-        """Those from one on to before another."""
+        """The collectives from number `first` to before `end`."""
         return Meetings(self.ends[first:end], self.kinds[first:end])
 
     @cached_property
-    def off_itself(self) -> float:
-        """How far off it is from itself, some steps later, at least: so is any wrong alignment."""
+    def self_distance(self) -> float:
+        """The least spread of the file against itself, shifted: a wrong alignment has it too."""
         shifts = range(1, len(self.ends) - _LEAST_OF_ITSELF + 1)
         fits = (_fit(self, self, shift, _LEAST_OF_ITSELF) for shift in shifts)
         some = islice(filter(None, fits), _MOST_OF_ITSELF)
@@ -75,7 +75,7 @@ class Meetings:
 
 
 class Alignment(NamedTuple):
-    """Numbers of collectives of one file and of the same ones of the other, ascending."""
+    """The numbers of the same collectives in one file and in the other, ascending."""
 
     ours: Values
     theirs: Values
@@ -122,7 +122,7 @@ def _by_shift(one: Meetings, other: Meetings) -> Alignment:
     scores = spreads(*columns, shifts, (n + m, 1), limits)
     order = np.lexsort([shifts, scores])
     # Without a rival nothing tells by how much a wrong alignment would be off.
-    rival = min([one.off_itself, other.off_itself, *scores[order[1:2]].tolist()])
+    rival = min([one.self_distance, other.self_distance, *scores[order[1:2]].tolist()])
     fit = _fit(one, other, shift := int(shifts[order[0]])) if len(order) else None
     if fit is None or np.isinf(rival):
         return _NOTHING
@@ -148,7 +148,7 @@ class _Fit(NamedTuple):
 
 
 def _fit(one: Meetings, other: Meetings, shift: int, least: int = LEAST) -> _Fit | None:
-    """None where too few kinds agree, or the ends lie on no line that clocks could give."""
+    """The fit of two files at a shift; None where no clocks could give it, or few kinds agree."""
     first, end = max(0, -shift), min(len(one.ends), len(other.ends) - shift)
     here, there = one.part(first, end), other.part(first + shift, end + shift)
     same = np.flatnonzero(here.kinds == there.kinds)
@@ -172,7 +172,7 @@ def _slope(x: Floats, y: Floats) -> float:
 
 
 def _on_the_line(rest: Floats, most: float) -> npt.NDArray[np.bool_]:
-    """Which matches agree with those before or after them, and stand among such.
+    """A mask of the matches that agree with those before or after them, and stand among such.
 
     Where a file lacks a collective, all that follows is wrong at this shift.
     """

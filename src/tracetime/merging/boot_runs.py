@@ -1,4 +1,4 @@
-"""Machines of one boot whose BOOTTIME is known to be one clock: nothing slept between them.
+"""Machines of one boot whose BOOTTIME is one clock: the machine did not sleep between them.
 
 A file has another machine_id for each epoch of a peer: for each stretch without a suspend. Two of
 one boot are one clock where their stretches overlap, by what BOOTTIME read, or where the machine
@@ -32,19 +32,19 @@ Values = npt.NDArray[np.int64]
 
 
 class Stretch(NamedTuple):
-    """What is known of the BOOTTIME of a machine of a file, or of several files of one boot.
+    """The readings of BOOTTIME of one machine of a file, or of several files of one boot.
 
     Attributes:
         span: what it read first and last; None where nothing says.
-        slept_ns: how long the machine had slept, where that is known: BOOTTIME less MONOTONIC.
+        suspended_ns: how long the machine had slept, if known: BOOTTIME less MONOTONIC.
     """
 
     span: Span | None
-    slept_ns: Values
+    suspended_ns: Values
 
 
 def runs(stretches: Mapping[Hashable, Stretch]) -> dict[Hashable, int]:
-    """Number the stretches of one boot, by what each is of: those that hang together alike."""
+    """Return the run of each stretch of one boot, by its key: a run has one BOOTTIME."""
     parts = {key: {key} for key in stretches}
 
     def tie(one: Hashable, other: Hashable) -> None:
@@ -60,8 +60,10 @@ def runs(stretches: Mapping[Hashable, Stretch]) -> dict[Hashable, int]:
             tie(before[1], key)
             last = max(last, before[0])
         before = last, key
-    slept = [(ns, key) for key, one in stretches.items() for ns in np.unique(one.slept_ns).tolist()]
-    for (one_ns, one), (other_ns, other) in pairwise(sorted(slept, key=itemgetter(0))):
+    suspended = [
+        (ns, key) for key, one in stretches.items() for ns in np.unique(one.suspended_ns).tolist()
+    ]
+    for (one_ns, one), (other_ns, other) in pairwise(sorted(suspended, key=itemgetter(0))):
         if other_ns - one_ns <= _READ_APART_NS:
             tie(one, other)
     numbers: dict[int, int] = {}
@@ -69,34 +71,34 @@ def runs(stretches: Mapping[Hashable, Stretch]) -> dict[Hashable, int]:
 
 
 def stretches_of(file: MergedFile) -> dict[int, Stretch]:
-    """The stretches of the machines of which a file says the boot."""
+    """The stretches of the machines of a file whose boot it names, by machine."""
     home, boots, suspended_ns = file.home.machine, file.trace.boots, file.trace.suspended_ns
     found = {home: home_stretch([file])} if home in boots else {}
     spans = _peer_spans(file) if boots.keys() - {home} else {}
     for machine in boots.keys() - {home}:
-        slept = [suspended_ns[machine]] if machine in suspended_ns else []
-        said = np.array(slept, dtype=np.int64)
-        found[machine] = Stretch(spans.get(machine), np.append(_slept_ns(file, machine), said))
+        suspended = [suspended_ns[machine]] if machine in suspended_ns else []
+        said = np.array(suspended, dtype=np.int64)
+        found[machine] = Stretch(spans.get(machine), np.append(_suspended_ns(file, machine), said))
     return found
 
 
 def home_stretch(files: Iterable[MergedFile]) -> Stretch:
     """The stretch of files of one boot: over all of these, its own snapshots tell of suspends."""
     files = list(files)
-    slept = [_slept_ns(file, file.home.machine) for file in files]
-    return Stretch(_home_span(files), np.concatenate(slept))
+    suspended = [_suspended_ns(file, file.home.machine) for file in files]
+    return Stretch(_home_span(files), np.concatenate(suspended))
 
 
-def _slept_ns(file: MergedFile, machine: int) -> Values:
-    """How long a machine had slept, as its snapshots show."""
+def _suspended_ns(file: MergedFile, machine: int) -> Values:
+    """The time that a machine had slept at each of its snapshots, int64 ns."""
     clocks = (ClockId(number, machine=machine) for number in (_MONOTONIC, _BOOTTIME))
     _, monotonic, boottime = inner(file.trace.clocks).shared(*clocks)
-    slept: Values = boottime - monotonic
-    return slept
+    suspended: Values = boottime - monotonic
+    return suspended
 
 
 def _peer_spans(file: MergedFile) -> dict[int, Span | None]:
-    """What BOOTTIME of the machines of a file read first and last in what ties them, by machine."""
+    """The first and last reading of BOOTTIME in the orders and snapshots of each other machine."""
     state = inner(file.trace.clocks).state
     read: dict[ClockId, list[Values]] = defaultdict(list)
     for one, other in state.between.pairs():
@@ -117,7 +119,7 @@ def _peer_spans(file: MergedFile) -> dict[int, Span | None]:
 
 
 def _home_span(files: Iterable[MergedFile]) -> Span | None:
-    """The same of files of one boot: over all of these, its own snapshots tell of suspends."""
+    """The first and last reading of BOOTTIME of the first machine in files of one boot."""
     ends = []
     for file in files:
         home = ClockId(_BOOTTIME, machine=file.home.machine)
@@ -128,7 +130,7 @@ def _home_span(files: Iterable[MergedFile]) -> Span | None:
 
 
 def _ends(read: Iterable[Values]) -> list[Span]:
-    """The least and the most of each column of readings that is not empty."""
+    """The least and the greatest value of each column of readings that is not empty."""
     return [(int(values.min()), int(values.max())) for values in read if len(values)]
 
 

@@ -1,4 +1,4 @@
-"""Which machines of which files are one boot of one machine: its clocks are then the same clocks.
+"""The machines of files that are one boot of one machine: its clocks are then the same clocks.
 
 Equated only where the files prove it, or the caller says so: a wrong pair would put events at wrong
 times with a narrow bar.
@@ -39,7 +39,7 @@ _UNSET: Final = (
 _NO_FILE: Final = -1
 
 _MOST_LABELS: Final = 4
-"""A file that is like files of two boots is told to be so, whatever others there are."""
+"""A file that is like files of two boots is said to be so, whatever others there are."""
 
 Values = npt.NDArray[np.int64]
 
@@ -76,7 +76,7 @@ class Boots:
     Attributes:
         groups: the numbers of the files of each boot, ascending.
         decisions: what ties the files of each boot, and why the first file is not of the others.
-        told: the pairs of numbers that the caller or a manifest says to be of one boot.
+        given: the pairs of numbers that the caller or a manifest says to be of one boot.
 
     Raises:
         UsageError: a pair names no files, or contradicts another.
@@ -85,20 +85,21 @@ class Boots:
     def __init__(
         self, files: Sequence[MergedFile], same: Iterable[Pair], different: Iterable[Pair]
     ) -> None:
-        told = _told(files, same, True) | _told(files, different, False)
-        for pair in _told(files, same, True).keys() & _told(files, different, False).keys():
+        alike, apart = _given_pairs(files, same, True), _given_pairs(files, different, False)
+        given = alike | apart
+        for pair in alike.keys() & apart.keys():
             names = " and ".join(files[number].name for number in sorted(pair))
             raise UsageError(f"{names} are said to be the same machine and different ones")
-        self.told: list[frozenset[int]] = []
-        self._files, self._said_of = files, told
+        self.given: list[frozenset[int]] = []
+        self._files, self._given = files, given
         self._booted = [_set_instants(file) for file in files]
         self._group = {file.number: file.number for file in files}
         parts = {file.number: [file.number] for file in files}
         ties: list[BootDecision] = []
-        for one, other in sorted(_worth_comparing(files, told, self._booted)):
-            decision, said = self._decided(one, other)
+        for one, other in sorted(_candidate_pairs(files, given, self._booted)):
+            decision, said = self._decide(one, other)
             if said and decision.same:
-                self.told.append(frozenset((one, other)))
+                self.given.append(frozenset((one, other)))
             here, there = sorted((self._group[one], self._group[other]))
             if decision.same and here != there:
                 ties.append(decision)
@@ -107,8 +108,8 @@ class Boots:
                 self._group.update(dict.fromkeys(moved, here))
         self.groups = [sorted(part) for part in parts.values()]
         self._check()
-        apart = (self.decision(files[0].number, first) for first in sorted(parts) if first)
-        self.decisions = sorted([*ties, *apart])
+        others = (self.decision(files[0].number, first) for first in sorted(parts) if first)
+        self.decisions = sorted([*ties, *others])
         group = self._group
         self._numbers: dict[Place, int] = {}
         by_boot: dict[object, int] = {}
@@ -120,26 +121,26 @@ class Boots:
 
     def decision(self, one: int, other: int) -> BootDecision:
         """Whether two files, of these numbers, are of one boot, and why."""
-        decision, _ = self._decided(one, other)
+        decision, _ = self._decide(one, other)
         if not decision.same and self._group[one] == self._group[other]:
             return BootDecision(one, other, True, "both are of the boot of another file")
         return decision
 
-    def _decided(self, one: int, other: int) -> tuple[BootDecision, bool]:
-        """What two files say by themselves; and whether the caller, or a manifest, says it."""
+    def _decide(self, one: int, other: int) -> tuple[BootDecision, bool]:
+        """The decision on two files by themselves, and whether the caller or a manifest made it."""
         files = self._files[one], self._files[other]
-        said = _said(*files, self._said_of.get(frozenset((one, other))))
-        found = said or _compared(*files, self._booted[one], self._booted[other])
+        said = _given_decision(*files, self._given.get(frozenset((one, other))))
+        found = said or _compare(*files, self._booted[one], self._booted[other])
         return BootDecision(one, other, *found), said is not None
 
     def _check(self) -> None:
         """Raise UsageError where A is B and B is C, but A is not C."""
         pairs = chain(
-            (sorted(pair) for pair, same in self._said_of.items() if not same),
-            *(_of_two_labels([self._files[n] for n in group]) for group in self.groups),
+            (sorted(pair) for pair, same in self._given.items() if not same),
+            *(_label_conflicts([self._files[n] for n in group]) for group in self.groups),
         )
         for one, other in pairs:
-            decision, _ = self._decided(one, other)
+            decision, _ = self._decide(one, other)
             if not decision.same and self._group[one] == self._group[other]:
                 names = " and ".join(self._files[number].name for number in (one, other))
                 raise UsageError(
@@ -147,7 +148,7 @@ class Boots:
                     f"({decision.reason}): say --same or --different of each pair"
                 )
 
-    def another(self) -> int:
+    def free_number(self) -> int:
         """A number that no machine of a file has, nor will have."""
         return self._numbers.setdefault((_NO_FILE, 0), self._next())
 
@@ -156,7 +157,7 @@ class Boots:
         return self._numbers[file, machine]
 
     def files(self, clock: ClockId) -> list[int]:
-        """The files that a clock, among the clocks of all of them, is of."""
+        """The numbers of the files that have a clock of the graph of all files."""
         if clock.clock not in ONE_OSCILLATOR:
             return [clock.file]
         return sorted(
@@ -164,7 +165,7 @@ class Boots:
         )
 
     def clock(self, file: int, clock: ClockId) -> ClockId:
-        """A clock of a file among the clocks of all of them.
+        """The clock of the graph of all files that a clock of one file is.
 
         The kernel's clocks are those of the boot; any other clock is the file's own.
         """
@@ -175,7 +176,7 @@ class Boots:
         return ClockId(clock.clock, clock.sequence, machine, own)
 
 
-def _told(
+def _given_pairs(
     files: Sequence[MergedFile], pairs: Iterable[Pair], same: bool
 ) -> dict[frozenset[int], bool]:
     found = {}
@@ -190,10 +191,12 @@ def _told(
     return found
 
 
-def _said(one: MergedFile, other: MergedFile, told: bool | None) -> tuple[bool, str] | None:
-    """What the caller says of two files, else what the manifest of both does; None if neither."""
-    if told is not None:
-        return told, "you say so"
+def _given_decision(
+    one: MergedFile, other: MergedFile, given: bool | None
+) -> tuple[bool, str] | None:
+    """The decision of the caller on two files, else of the manifest of both; None without."""
+    if given is not None:
+        return given, "you say so"
     a, b = (file.machine_names.get(file.home.machine) for file in (one, other))
     if a is None or b is None or one.manifest is not other.manifest:
         return None
@@ -215,12 +218,12 @@ def _boots(
     """
     groups: dict[Hashable, set[int]] = {}
     for file in files:
-        for key in (_named(file, file.home.machine), file.trace.boots.get(file.home.machine)):
+        for key in (_name_key(file, file.home.machine), file.trace.boots.get(file.home.machine)):
             groups.setdefault(key, set()).add(group[file.number])
     peers = _peers(files, group, groups)
     for file in files:
         for machine in sorted(file.machines):
-            key = _named(file, machine)
+            key = _name_key(file, machine)
             of_name = groups.get(key, set())
             if machine == file.home.machine:
                 yield file.number, machine, group[file.number]
@@ -236,7 +239,7 @@ def _boots(
 def _peers(
     files: Sequence[MergedFile], group: Mapping[int, int], groups: Mapping[Hashable, Set[int]]
 ) -> dict[Place, Hashable]:
-    """The keys of the other machines than the first of each file, by the boot that it says.
+    """The keys of all machines but the first of each file, by the boot that the file names.
 
     Evidence between one and the first is of two clocks: it is not of the first one's boot. Where
     several boots of other files have that id, it is of none of these. Of one boot, those are one
@@ -267,37 +270,37 @@ def _peers(
     return keys
 
 
-def _named(file: MergedFile, machine: int) -> Hashable:
-    """A machine by its name, which is of the archive."""
+def _name_key(file: MergedFile, machine: int) -> Hashable:
+    """The key of a machine's name, which is unique in its archive."""
     return id(file.manifest), file.machine_names.get(machine)
 
 
-def _worth_comparing(
-    files: Sequence[MergedFile], told: Mapping[frozenset[int], bool], booted: Sequence[Values]
+def _candidate_pairs(
+    files: Sequence[MergedFile], given: Mapping[frozenset[int], bool], booted: Sequence[Values]
 ) -> set[tuple[int, int]]:
     """The pairs of files that tell which of all are of one boot: about as many as there are files.
 
     Files of one boot are compared with the first of that id or name, or with one that booted at
     about the same time; of whom the caller says that he is not another, with all.
     """
-    pairs = {frozenset(pair) for pair in told}
-    for number in set().union(*(pair for pair, same in told.items() if not same)):
+    pairs = {frozenset(pair) for pair in given}
+    for number in set().union(*(pair for pair, same in given.items() if not same)):
         pairs |= {frozenset((number, file.number)) for file in files}
     first: dict[Hashable, int] = {}
     for file in files:
         for label in filter(None, _labels(file)):
             pairs.add(frozenset((first.setdefault(label, file.number), file.number)))
-    pairs |= set(map(frozenset, _near(files, booted)))
+    pairs |= set(map(frozenset, _near_boots(files, booted)))
     return {(min(pair), max(pair)) for pair in pairs if len(pair) == 2}
 
 
 def _labels(file: MergedFile) -> tuple[Hashable, Hashable]:
-    """What says of which boot a file is, and of which machine, each if anything does."""
+    """The boot id of a file and the name of its machine, each None without one."""
     name = file.machine_names.get(file.home.machine)
     return file.facts.boot_id, name and (id(file.manifest), name)
 
 
-def _near(files: Sequence[MergedFile], booted: Sequence[Values]) -> Iterator[tuple[int, int]]:
+def _near_boots(files: Sequence[MergedFile], booted: Sequence[Values]) -> Iterator[tuple[int, int]]:
     """Pairs of files of one make of machine that were booted at about the same time.
 
     Each is compared with the last one before it of the same labels, and of a few others.
@@ -324,7 +327,7 @@ def _near(files: Sequence[MergedFile], booted: Sequence[Values]) -> Iterator[tup
                 del last[next(iter(last))]
 
 
-def _of_two_labels(files: Sequence[MergedFile]) -> Iterator[tuple[int, int]]:
+def _label_conflicts(files: Sequence[MergedFile]) -> Iterator[tuple[int, int]]:
     """Pairs of files that have boot ids, or names in one manifest, which differ."""
     ids: dict[Hashable, list[int]] = {}
     names: dict[int, dict[Hashable, list[int]]] = {}
@@ -339,8 +342,8 @@ def _of_two_labels(files: Sequence[MergedFile]) -> Iterator[tuple[int, int]]:
             yield from product(here, there)
 
 
-def _compared(one: MergedFile, other: MergedFile, here: Values, there: Values) -> tuple[bool, str]:
-    """Whether two files are of one boot as they say; here, there: of `_set_instants`."""
+def _compare(one: MergedFile, other: MergedFile, here: Values, there: Values) -> tuple[bool, str]:
+    """The decision on two files by their boot ids, else by the instants of `_set_instants`."""
     ours, theirs = one.facts, other.facts
     if ours.boot_id and theirs.boot_id:
         if ours.boot_id == theirs.boot_id:
@@ -361,13 +364,13 @@ def _compared(one: MergedFile, other: MergedFile, here: Values, there: Values) -
 
 
 def _set_instants(file: MergedFile) -> Values:
-    """`boot_instants` by a wall clock that had been set."""
+    """The `boot_instants` of a file by a wall clock that had been set."""
     booted = boot_instants(file)
     return booted[~are_unset(booted, file.facts.identity)]
 
 
 def boot_instants(file: MergedFile) -> npt.NDArray[np.int64]:
-    """What REALTIME - BOOTTIME is in the snapshots of a file, ascending.
+    """The values of REALTIME - BOOTTIME in the snapshots of a file, ascending.
 
     Linux slews both clocks together: the difference is the same during a boot, until REALTIME is
     set.
@@ -378,7 +381,7 @@ def boot_instants(file: MergedFile) -> npt.NDArray[np.int64]:
 
 
 def _least_difference(here: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> int:
-    """How far a number of one ascending list is from one of another, at least."""
+    """The least difference between a number of one ascending list and one of another."""
     after = np.searchsorted(there, here)
     above = there[np.minimum(after, len(there) - 1)]
     below = there[np.maximum(after - 1, 0)]

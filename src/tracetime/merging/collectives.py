@@ -1,4 +1,4 @@
-"""Collectives: what no rank leaves before all have entered it, such as an all-reduce.
+"""Collectives: calls that no rank leaves before all have entered them, such as an all-reduce.
 
 Each start lies before every end. Which of one file is which of another is found by a key that none
 has twice, or by the order in which the files have them (alignment.py).
@@ -42,7 +42,7 @@ Values = npt.NDArray[np.int64]
 
 
 class TogetherRule(NamedTuple):
-    """Which slices are collectives.
+    """A rule by which slices are collectives.
 
     Attributes:
         name: their name; None for PyTorch's.
@@ -69,7 +69,7 @@ PYTORCH: Final = TogetherRule(None, _KINETO)
 """Looked for without an option."""
 
 
-_MOST_HUBS: Final = 16
+_MOST_REPRESENTATIVES: Final = 16
 """So many files that have a kind are compared with each other, and with the rest of those."""
 
 _ENOUGH: Final = 2
@@ -92,36 +92,36 @@ class _Collectives:
         self.starts, self.ends, self.kinds = starts, ends, kinds
         self.own = np.unique(kinds)
         self.meetings = Meetings(ends, kinds)
-        self._found: dict[bytes, _Collectives] = {}
+        self._shared: dict[bytes, _Collectives] = {}
 
     def shared_with(self, other: _Collectives) -> _Collectives:
-        """Those whose kind the other has, too: the rest is of groups that it is not in."""
+        """The collectives of kinds that the other file has: the rest is of other groups."""
         shared = np.intersect1d(self.own, other.own, assume_unique=True)
         if len(shared) == len(self.own):
             return self
         key = shared.tobytes()
-        if key not in self._found:
+        if key not in self._shared:
             chosen = np.isin(self.kinds, shared)
             columns = (column[chosen] for column in (self.starts, self.ends, self.kinds))
-            self._found[key] = _Collectives(*columns)
-        return self._found[key]
+            self._shared[key] = _Collectives(*columns)
+        return self._shared[key]
 
 
 class Together(NamedTuple):
-    """What was found of the collectives of a rule.
+    """The collectives of a rule in all files, and the ties that they make.
 
     Attributes:
         ties: between files.
-        found: by number of a file, its collectives.
+        collectives: by number of a file, its collectives.
     """
 
     ties: list[Tie]
-    found: list[_Collectives]
+    collectives: list[_Collectives]
 
     @property
     def counts(self) -> list[int]:
-        """By number of a file, how many collectives it has."""
-        return [len(side.starts) for side in self.found]
+        """The number of collectives of each file, by number of the file."""
+        return [len(side.starts) for side in self.collectives]
 
 
 def add_collectives(
@@ -136,12 +136,12 @@ def add_collectives(
         TraceError: a file is damaged.
     """
     ties: list[Tie] = []
-    found = _found(files, rule)
+    found = _read_collectives(files, rule)
     clocks = [boots.clock(file.number, file.home) for file in files]
 
     def tie(one: int, other: int) -> bool:
         here, there = found[one].shared_with(found[other]), found[other].shared_with(found[one])
-        ours, theirs = _same(here, there, rule)
+        ours, theirs = _align_files(here, there, rule)
         n = len(ours)
         if not n:
             return False
@@ -166,7 +166,7 @@ def add_collectives(
 
 
 class _Pairs:
-    """The pairs of files that were compared, and which files they tie, over others or at once."""
+    """The pairs of files that were compared, and the groups of files that they tie."""
 
     def __init__(self, clocks: Sequence[ClockId], tie: Callable[[int, int], bool]) -> None:
         self._clocks, self._tie = clocks, tie
@@ -174,7 +174,7 @@ class _Pairs:
         self._groups = {number: {number} for number in range(len(clocks))}
 
     def are_tied(self, one: int, other: int) -> bool:
-        """Whether they are, also over others."""
+        """Whether two files are tied, at once or over others."""
         return one in self._groups[other]
 
     def compare(self, one: int, other: int) -> bool:
@@ -192,7 +192,7 @@ class _Pairs:
         return added
 
     def group(self, number: int) -> int:
-        """The least of the files that are tied to one."""
+        """The least number of a file that is tied to this one."""
         return min(self._groups[number])
 
 
@@ -210,38 +210,46 @@ def _compare(
         first: the file that is compared with all.
         tie: compares two files, the lower number first; whether they are tied.
     """
-    having, pairs = _having(found), _Pairs(clocks, tie)
-    few = having.sum(axis=1) <= _MOST_HUBS
-    hubs: list[list[int]] = [[] for _ in having]
+    has_kind, pairs = _kind_rows(found), _Pairs(clocks, tie)
+    few = has_kind.sum(axis=1) <= _MOST_REPRESENTATIVES
+    representatives: list[list[int]] = [[] for _ in has_kind]
     for one in sorted(range(len(found)), key=lambda number: number != first):
-        tied_to = {row: set[ClockId]() for row in np.flatnonzero(having[:, one]).tolist()}
+        tied_to = {row: set[ClockId]() for row in np.flatnonzero(has_kind[:, one]).tolist()}
         for row, tied in tied_to.items():
-            for hub in hubs[row]:
-                enough = pairs.are_tied(one, hub) and len(tied - {clocks[hub]}) >= _ENOUGH
-                if (few[row] or not enough) and pairs.compare(one, hub):
-                    for both in tied_to.keys() & np.flatnonzero(having[:, hub]).tolist():
-                        tied_to[both].add(clocks[hub])
-            if len(hubs[row]) < _MOST_HUBS:
-                hubs[row].append(one)
+            for representative in representatives[row]:
+                enough = (
+                    pairs.are_tied(one, representative)
+                    and len(tied - {clocks[representative]}) >= _ENOUGH
+                )
+                if (few[row] or not enough) and pairs.compare(one, representative):
+                    for both in (
+                        tied_to.keys() & np.flatnonzero(has_kind[:, representative]).tolist()
+                    ):
+                        tied_to[both].add(clocks[representative])
+            if len(representatives[row]) < _MOST_REPRESENTATIVES:
+                representatives[row].append(one)
                 # Those that have the most span the longest time.
-                hubs[row][1:] = sorted(hubs[row][1:], key=lambda hub: -len(found[hub].kinds))
-    for one, other in _apart(found, having, pairs):
+                representatives[row][1:] = sorted(
+                    representatives[row][1:],
+                    key=lambda number: -len(found[number].kinds),
+                )
+    for one, other in _loose_pairs(found, has_kind, pairs):
         if not pairs.are_tied(one, other):
             pairs.compare(one, other)
 
 
-def _apart(
-    found: Sequence[_Collectives], having: npt.NDArray[np.bool_], pairs: _Pairs
+def _loose_pairs(
+    found: Sequence[_Collectives], has_kind: npt.NDArray[np.bool_], pairs: _Pairs
 ) -> Iterator[tuple[int, int]]:
     """Yield files that are not tied but have a kind in common: first those most alike.
 
     These have the most kinds in common, and of such, overlap the longest by their own clocks.
     """
-    which = np.flatnonzero(having.any(axis=0))
+    which = np.flatnonzero(has_kind.any(axis=0))
     group = np.array([pairs.group(number) for number in which.tolist()])
     if len(np.unique(group)) <= 1:
         return
-    has = having[:, which].astype(np.float32)
+    has = has_kind[:, which].astype(np.float32)
     common = has.T @ has
     ends = np.array([found[number].ends[[0, -1]] for number in which.tolist()])
     one, other = np.nonzero(np.triu(common) * (group != group[:, None]))
@@ -250,8 +258,8 @@ def _apart(
     yield from zip(which[one[order]].tolist(), which[other[order]].tolist(), strict=True)
 
 
-def _having(found: Sequence[_Collectives]) -> npt.NDArray[np.bool_]:
-    """Which files have a kind, a row; kinds that the same files have are one row.
+def _kind_rows(found: Sequence[_Collectives]) -> npt.NDArray[np.bool_]:
+    """A row for each kind, or kinds of the same files: a mask of the files that have it.
 
     Files of too few collectives have none.
     """
@@ -267,10 +275,10 @@ def _having(found: Sequence[_Collectives]) -> npt.NDArray[np.bool_]:
 def why_not_together(
     one: MergedFile, other: MergedFile, rule: TogetherRule, found: Together
 ) -> str:
-    """Why the collectives of a rule do not tie two files, in words."""
+    """The reason why the collectives of a rule do not tie two files, in words."""
     what = f"slices {printable(rule.name)}" if rule.name else "kernels of PyTorch that name one"
     counts = [found.counts[file.number] for file in (one, other)]
-    here, there = (found.found[file.number] for file in (one, other))
+    here, there = (found.collectives[file.number] for file in (one, other))
     shares = len(here.shared_with(there).starts), len(there.shared_with(here).starts)
     shared = min(shares)
     said = ", ".join(
@@ -285,7 +293,7 @@ def why_not_together(
     return f"{what}: {said}, but it is not clear which of one are which of the other"
 
 
-def _found(files: Sequence[MergedFile], rule: TogetherRule) -> list[_Collectives]:
+def _read_collectives(files: Sequence[MergedFile], rule: TogetherRule) -> list[_Collectives]:
     """The collectives of each file; equal keys are one kind in all of them."""
     which = [
         file.number for file in files if rule.name is not None or "collectives" in file.trace.shares
@@ -305,7 +313,7 @@ def _found(files: Sequence[MergedFile], rule: TogetherRule) -> list[_Collectives
 def _rows(
     files: Sequence[MergedFile], which: Sequence[int], rule: TogetherRule
 ) -> Iterator[pa.Table]:
-    """When the collectives of these files began and ended, and their keys."""
+    """The starts, ends and keys of the collectives of these files, a table each."""
     whole = pc.field("earliest").is_valid() & pc.field("end_latest").is_valid()
     whole &= pc.field("dur") >= 0
     column, text = ("category", "kernel") if rule.name is None else ("name", rule.name)
@@ -326,8 +334,8 @@ def _rows(
         yield table
 
 
-def _same(one: _Collectives, other: _Collectives, rule: TogetherRule) -> Alignment:
-    """Which collectives of two files are the same."""
+def _align_files(one: _Collectives, other: _Collectives, rule: TogetherRule) -> Alignment:
+    """The alignment of the collectives of two files."""
     n = len(one.own)
     # A key of the caller's that no file has twice says which is which.
     if rule.keys and rule.name is not None and n == len(one.kinds) == len(other.kinds) >= LEAST:

@@ -47,7 +47,7 @@ def half_width_ns(text: str) -> int:
 
 
 class Offset(NamedTuple):
-    """How much more a clock reads than another.
+    """The offset by which one clock reads more than another.
 
     Attributes:
         number: of units.
@@ -59,18 +59,18 @@ class Offset(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Offset:
-        """One as options have it: `+250ms`, `-100ticks`."""
+        """The offset of a text as options have it: `+250ms`, `-100ticks`."""
         match = _NUMBER.fullmatch(text.strip())
         assert match is not None
         return cls(Fraction(match[1]), _UNITS[match[2]])
 
     def ns(self, tick_ns: Fraction) -> Fraction:
-        """How long it lasts where a tick lasts so long."""
+        """The duration of the offset, ns, where a tick lasts `tick_ns`."""
         return self.number * (tick_ns if self.unit_ns is None else self.unit_ns)
 
 
 class _Scale(NamedTuple):
-    """How a clock counts.
+    """The unit in which a clock counts.
 
     Attributes:
         tick_ns: how much later it is, nominally, when its reading is one more; None where nothing
@@ -84,7 +84,7 @@ class _Scale(NamedTuple):
 
     @classmethod
     def of(cls, graph: Graph, clock: ClockId) -> _Scale:
-        """That of a clock of a graph."""
+        """The scale of a clock of a graph."""
         rate = graph.domain(clock).ns_per_tick
         for info in graph.clocks():
             if info.clock == clock:
@@ -176,7 +176,7 @@ def _tick_ns(
     offset: Offset,
     said: str,
 ) -> tuple[Fraction, Fraction]:
-    """How long a tick of each clock lasts; of two that count alike, that matters to a time alone.
+    """The duration of a tick of each clock; of two that count alike, that matters to a time alone.
 
     Raises:
         UsageError: nothing says how long one lasts, or snapshots contradict what does.
@@ -202,7 +202,7 @@ def _tick_ns(
 
 
 def _seen_tick_ns(file: MergedFile, clock: ClockId, scale: _Scale) -> float | None:
-    """How long a tick lasts by what the trace clock read along with it; None without that."""
+    """The duration of a tick by what the trace clock read along with it; None without that."""
     if clock == file.home or file.trace.clocks.domain(file.home).ns_per_tick != 1:
         return None
     _, ours, home = inner(file.trace.clocks).shared(clock, file.home)
@@ -213,7 +213,7 @@ def _seen_tick_ns(file: MergedFile, clock: ClockId, scale: _Scale) -> float | No
 
 
 def _is_about(seen_ns: float | None, tick_ns: Fraction) -> bool:
-    """Whether a clock within the limits may count ticks of a length that are seen so long."""
+    """Whether a clock within the limits of drift may have ticks that are measured so long."""
     return seen_ns is None or abs(seen_ns / float(tick_ns) - 1) <= MOST_DRIFT_PPM / 1e6
 
 
@@ -224,7 +224,7 @@ def _check_clock(file: MergedFile, clock: ClockId) -> None:
 
 
 def _between(low: int, high: int) -> Iterator[int]:
-    """Whole numbers from the one to the other, evenly, so many that bars hardly grow between."""
+    """Whole numbers from `low` to `high`, evenly, so many that bars hardly grow between them."""
     before = None
     for step in range(_POINTS):
         at = low + step * (high - low) // (_POINTS - 1)
@@ -234,7 +234,7 @@ def _between(low: int, high: int) -> Iterator[int]:
 
 
 def instants_between(low: int, high: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Times from the one to the other, evenly, so many that bars hardly grow between them."""
+    """Times from `low` to `high`, evenly, so many that bars hardly grow between them."""
     return np.array([*_between(low, high)], dtype=np.int64)
 
 

@@ -1,4 +1,4 @@
-"""How much faster one clock runs than another over a file, but for where either was set."""
+"""The drift of one clock against another over a file, without the times when either was set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ConversionError
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.steps import ClockStep
 from tracetime.merging.suspends import Suspend
 
@@ -17,18 +17,18 @@ Values = npt.NDArray[np.int64]
 
 
 class Jumps:
-    """When the clocks of files were set, and their machines slept: no drift is told across that."""
+    """The times when clocks of files were set or their machines slept: drift leaves these out."""
 
     def __init__(
-        self, joined: JoinedTraces, steps: Iterable[ClockStep], suspends: Iterable[Suspend]
+        self, traces: MergedTraces, steps: Iterable[ClockStep], suspends: Iterable[Suspend]
     ) -> None:
-        self._joined = joined
+        self._traces = traces
         self._steps, self._suspends = tuple(steps), tuple(suspends)
 
     def drift_ppm(
         self, times: Values, there: Values, clock: ClockId, files: tuple[int, int]
     ) -> float | None:
-        """Return how much faster a clock runs than that of a file; None where nothing says.
+        """Return the drift of a clock against that of a file; None where nothing says.
 
         Args:
             times: of the file's clock, ascending.
@@ -49,19 +49,19 @@ class Jumps:
         return float(grows[kept].sum()) / int(lasts[kept].sum()) * 1e6
 
     def _zones(self, clock: ClockId, files: tuple[int, int]) -> Iterator[tuple[int, int]]:
-        """Between which readings of a clock one of two files' clocks jumped."""
-        machines = {self._joined.home(number).machine for number in files}
+        """The readings of a clock between which a clock of one of two files jumped, a pair each."""
+        machines = {self._traces.home(number).machine for number in files}
         found = [(one.at_file, one.from_ns, one.to_ns) for one in self._steps if one.file in files]
         found += (
             (one.file, one.from_ns, one.to_ns)
             for one in self._suspends
-            if self._joined.home(one.file).machine in machines
+            if self._traces.home(one.file).machine in machines
         )
         for number, *ends in found:
             try:
-                bounds = self._joined.clocks.convert(
+                bounds = self._traces.clocks.convert(
                     ends,
-                    self._joined.home(number),
+                    self._traces.home(number),
                     clock,
                     policy="tube",
                     bounds=True,

@@ -20,7 +20,7 @@ from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity
 from tracetime.graph.values import difference
 from tracetime.merging.drift import Jumps
 from tracetime.merging.files import MergedFile, file_named
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.pair_evidence import (
     EvidenceInstant,
     EvidenceStep,
@@ -44,7 +44,7 @@ def instants_of(span: tuple[int, int]) -> Values:
 
 
 def evidence_between(
-    joined: JoinedTraces,
+    traces: MergedTraces,
     names: tuple[str, str],
     jumps: Jumps,
     contradictions: Sequence[Inconsistency],
@@ -55,31 +55,31 @@ def evidence_between(
     Raises:
         UsageError: no such file, or one file twice.
     """
-    one, other = (file_named(joined.files, name) for name in names)
+    one, other = (file_named(traces.files, name) for name in names)
     if one is other:
         raise UsageError(f"{names[0]!r} and {names[1]!r} are one file: name two")
-    return _Finding(joined, one, other, jumps).evidence(contradictions, wrong_orders)
+    return _Search(traces, one, other, jumps).evidence(contradictions, wrong_orders)
 
 
-class _Finding:
+class _Search:
     def __init__(
-        self, joined: JoinedTraces, one: MergedFile, other: MergedFile, jumps: Jumps
+        self, traces: MergedTraces, one: MergedFile, other: MergedFile, jumps: Jumps
     ) -> None:
-        self._joined, self._jumps = joined, jumps
+        self._traces, self._jumps = traces, jumps
         self._one, self._other = one, other
-        self._src, self._dst = joined.home(other.number), joined.home(one.number)
+        self._src, self._dst = traces.home(other.number), traces.home(one.number)
         self._live: dict[frozenset[ClockId], set[int]] = {}
 
     def evidence(
         self, contradictions: Sequence[Inconsistency], wrong_orders: Sequence[PairDiscontinuity]
     ) -> PairEvidence:
-        joined, ends = self._joined, {self._one.number, self._other.number}
-        over = _chain(joined.ties, self._one.number, self._other.number)
+        traces, ends = self._traces, {self._one.number, self._other.number}
+        over = _chain(traces.ties, self._one.number, self._other.number)
         why_not, drift = None, None
         path: tuple[ClockId, ...] = ()
         instants: tuple[EvidenceInstant, ...] = ()
         try:
-            path = tuple(joined.clocks.path(self._src, self._dst, policy="tube"))
+            path = tuple(traces.clocks.path(self._src, self._dst, policy="tube"))
             drift, instants = self._instants()
         except ConversionError as error:
             why_not = str(error)
@@ -87,12 +87,12 @@ class _Finding:
         return PairEvidence(
             one=self._one.name,
             other=self._other.name,
-            links=tuple(map(self._link, (t for t in joined.ties if {t.one, t.other} == ends))),
-            over=tuple(joined.files[number].name for number in over),
+            links=tuple(map(self._link, (t for t in traces.ties if {t.one, t.other} == ends))),
+            over=tuple(traces.files[number].name for number in over),
             over_links=tuple(
                 self._link(tie)
                 for pair in pairwise(over)
-                for tie in joined.ties
+                for tie in traces.ties
                 if {tie.one, tie.other} == set(pair)
             ),
             path=path,
@@ -100,12 +100,12 @@ class _Finding:
             instants=instants,
             why_not=why_not,
             contradictions=tuple(self._contradictions(concerned, contradictions, wrong_orders)),
-            names={clock: self._name(clock) for clock in self._named(concerned, instants)},
+            names={clock: self._name(clock) for clock in self._text_clocks(concerned, instants)},
         )
 
     def _link(self, tie: Tie) -> Link:
-        files = self._joined.files
-        clocks = frozenset((self._joined.home(tie.one), self._joined.home(tie.other)))
+        files = self._traces.files
+        clocks = frozenset((self._traces.home(tie.one), self._traces.home(tie.other)))
         live = sum(number in tie.orders for number in self._live_of(clocks)) if tie.orders else 0
         names = files[tie.one].name, files[tie.other].name
         return Link(*names, tie.kind, tie.said, tie.ties, len(tie.orders), live)
@@ -117,7 +117,7 @@ class _Finding:
         return self._live[clocks]
 
     def _pair(self, one: ClockId, other: ClockId) -> Pair | None:
-        graph = self._joined.graph
+        graph = self._traces.graph
         try:
             with graph.lock:
                 return graph.tubes.pair(one, other)
@@ -128,7 +128,7 @@ class _Finding:
         if self._other.span is None:
             raise ConversionError(f"{self._other.name} has no event on its trace clock", "no_path")
         times = instants_of(self._other.span)
-        clocks = self._joined.clocks
+        clocks = self._traces.clocks
         bounds = clocks.convert(times, self._src, self._dst, policy="tube", bounds=True)
         widths = difference(bounds.latest, bounds.earliest)
         is_open = (bounds.earliest == INT64_MIN) | (bounds.latest == INT64_MAX)
@@ -145,19 +145,22 @@ class _Finding:
         return drift, tuple(self._instant(where, int(times[k])) for where, k in chosen.items())
 
     def _instant(self, where: str, time_ns: int) -> EvidenceInstant:
-        told = self._joined.clocks.explain(time_ns, self._src, self._dst, policy="tube")
-        assert isinstance(told, TubeExplanation)
+        explanation = self._traces.clocks.explain(time_ns, self._src, self._dst, policy="tube")
+        assert isinstance(explanation, TubeExplanation)
         least, most = (
-            None if end is None else end - time_ns for end in (told.earliest, told.latest)
+            None if end is None else end - time_ns
+            for end in (explanation.earliest, explanation.latest)
         )
-        meshes = [mesh for mesh in told.meshes if max(map(len, (mesh.earliest, mesh.latest))) > 2]
+        meshes = [
+            mesh for mesh in explanation.meshes if max(map(len, (mesh.earliest, mesh.latest))) > 2
+        ]
         return EvidenceInstant(
             where=where,
             time_ns=time_ns,
-            offset_ns=told.result - time_ns,
+            offset_ns=explanation.result - time_ns,
             least_ns=least,
             most_ns=most,
-            steps=tuple(map(self._step, told.steps)),
+            steps=tuple(map(self._step, explanation.steps)),
             over=tuple(path for mesh in meshes for path in (mesh.earliest, mesh.latest)),
         )
 
@@ -180,22 +183,22 @@ class _Finding:
     def _sources(self, pair: Pair) -> Iterator[str]:
         """The files and ties that the snapshots and orders of two clocks are of."""
         numbers = np.empty(0, np.int64) if pair.orders is None else pair.orders.orders.numbers
-        for said, snapshots, orders in self._known():
+        for said, snapshots, orders in self._evidence_numbers():
             if _has_any(pair.snapshots, snapshots) or _has_any(numbers, orders):
                 yield said
 
-    def _known(self) -> Iterator[tuple[str, range, range]]:
-        """What there are snapshots and orders of, in words, with their numbers."""
-        for file, own in zip(self._joined.files, self._joined.own, strict=True):
+    def _evidence_numbers(self) -> Iterator[tuple[str, range, range]]:
+        """Each tie and each file's own evidence: a text, and the numbers in the graph."""
+        for file, own in zip(self._traces.files, self._traces.own, strict=True):
             yield f"{file.name} itself", own.snapshots, own.orders
-        for tie in self._joined.ties:
+        for tie in self._traces.ties:
             yield tie.said, tie.snapshots, tie.orders
 
     def _side(self, by: BindingOrder | None) -> SideEvidence | None:
         if by is None:
             return None
         said, orders = next(
-            (said, orders) for said, _, orders in self._known() if by.number in orders
+            (said, orders) for said, _, orders in self._evidence_numbers() if by.number in orders
         )
         return SideEvidence(said, by.number - orders.start, len(orders), *by[1:])
 
@@ -216,16 +219,18 @@ class _Finding:
                 said = f"by {duration(off)} at least" if off is not None else "by an unknown time"
                 yield f"an order between {ends} is reversed, {said}, at {wrong.a_from}"
 
-    def _named(self, clocks: set[ClockId], instants: Sequence[EvidenceInstant]) -> set[ClockId]:
+    def _text_clocks(
+        self, clocks: set[ClockId], instants: Sequence[EvidenceInstant]
+    ) -> set[ClockId]:
         return clocks.union(clock for at in instants for path in at.over for clock in path)
 
     def _name(self, clock: ClockId) -> str:
-        """A clock with the files that it is of."""
-        name = self._joined.graph.name(clock)
-        numbers = self._joined.boots.files(clock)
-        if numbers == [len(self._joined.files)]:
+        """The name of a clock, with the files that have it."""
+        name = self._traces.graph.name(clock)
+        numbers = self._traces.boots.files(clock)
+        if numbers == [len(self._traces.files)]:
             return name  # UTC is of no file.
-        files = [self._joined.files[number] for number in numbers]
+        files = [self._traces.files[number] for number in numbers]
         if name == str(clock) and all(len(file.machines) < 2 for file in files):
             name = str(replace(clock, machine=0, file=0))
         return f"{name} of {', '.join(file.name for file in files)}"
@@ -236,7 +241,7 @@ def _has_any(numbers: Values, chosen: range) -> bool:
 
 
 def _chain(ties: Sequence[Tie], one: int, other: int) -> list[int]:
-    """The fewest files over which ties lead from one to another, not at once; none if none do."""
+    """The numbers of the fewest files over which ties lead from one to another, but not at once."""
     found, reached = [[one]], {one}
     while found:
         longer = []

@@ -1,4 +1,4 @@
-"""The files that are merged: what each is called, of which boots it is, and when it was taken."""
+"""The files that are merged: their names, their boots, and the times of their events."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.errors import PLACED, ConversionError, TraceError, UsageError
 from tracetime.formats import open_archive
-from tracetime.merging.ahead import each
 from tracetime.merging.manifest_members import machine_names, manifest_of
 from tracetime.merging.manifest_reading import Manifest
+from tracetime.merging.threads import each
 from tracetime.text import did_you_mean, printable
 from tracetime.trace.abilities import MachineFacts
 from tracetime.trace.trace import Trace
@@ -52,18 +52,18 @@ class MergedFile:
 
     @property
     def home(self) -> ClockId:
-        """Its trace clock, as the file itself calls it."""
+        """The trace clock of the file, as the file itself calls it."""
         return self.trace.trace_clock
 
     @property
     def machines(self) -> set[int]:
-        """Its machines, those without clocks too."""
+        """The machines of the file, those without clocks too."""
         clocks = (info.clock for info in self.trace.clocks.clocks())
         return {*range(len(self.trace.machines)), *(clock.machine for clock in clocks)}
 
     @property
     def has_kernel_clock(self) -> bool:
-        """Whether its trace clock is one of the kernel's, or converts to one of its machine."""
+        """Whether the trace clock is one of the kernel's, or converts to one of its machine."""
         graph, home = self.trace.clocks, self.home
         if home.clock in ONE_OSCILLATOR:
             return True
@@ -76,14 +76,14 @@ class MergedFile:
 
 
 class OpenedFiles(NamedTuple):
-    """The traces of some paths, and what was left out of archives, a line each."""
+    """The traces of some paths, and a line for each member of an archive that is left out."""
 
     files: list[MergedFile]
     left_out: list[str]
 
 
-class _Opened(NamedTuple):
-    """A trace, and of which archive it is."""
+class _OpenTrace(NamedTuple):
+    """A trace, and the archive that it is in."""
 
     trace: Trace
     archive: str | None = None
@@ -106,9 +106,9 @@ def open_files(
             read.
         TraceError: a file is damaged, or a manifest breaks a rule.
     """
-    found: list[_Opened] = []
+    found: list[_OpenTrace] = []
     left_out: list[str] = []
-    for path in _different(inputs):
+    for path in _check_different(inputs):
         with of_file(os.fspath(path)):
             for one in _traces(os.fspath(path), reading or {}, left_out):
                 stack.enter_context(one.trace)
@@ -127,11 +127,11 @@ def open_files(
     return OpenedFiles([_with_machine_names(file) for file in files], left_out)
 
 
-def _traces(path: str, reading: Mapping[str, Any], left_out: list[str]) -> Iterator[_Opened]:
+def _traces(path: str, reading: Mapping[str, Any], left_out: list[str]) -> Iterator[_OpenTrace]:
     """Open the traces of a path one by one; what an archive has else goes to `left_out`."""
     archive, opens = open_archive(path, **reading)
     if archive is None:
-        yield _Opened(opens())
+        yield _OpenTrace(opens())
         return
     with archive:
         manifest = manifest_of(archive)
@@ -142,7 +142,7 @@ def _traces(path: str, reading: Mapping[str, Any], left_out: list[str]) -> Itera
         if archive.damage is not None:
             left_out.append(f"{printable(path)}: {archive.damage}")
         for name in archive.members:
-            yield _Opened(archive.open(name), path, name, manifest)
+            yield _OpenTrace(archive.open(name), path, name, manifest)
 
 
 def _with_machine_names(file: MergedFile) -> MergedFile:
@@ -154,7 +154,7 @@ def _with_machine_names(file: MergedFile) -> MergedFile:
 
 @contextmanager
 def of_file(name: str) -> Iterator[None]:
-    """Have errors name the file that they are of."""
+    """A context in which errors name the file they are about."""
     try:
         yield
     except TraceError as error:
@@ -165,7 +165,7 @@ def of_file(name: str) -> Iterator[None]:
 def _read(
     named: tuple[str, Trace], check: Callable[[], None]
 ) -> tuple[tuple[int, int] | None, MachineFacts]:
-    """The span of a trace, and what it says of its first machine; check: called now and then."""
+    """The span of a trace, and the facts of its first machine; check: called now and then."""
     name, trace = named
     with of_file(name):
         span = _span(trace, check)
@@ -173,8 +173,8 @@ def _read(
         return span, trace.machine_facts()
 
 
-def _different(inputs: Iterable[str | os.PathLike[str]]) -> list[str | os.PathLike[str]]:
-    """The paths; raise UsageError where two of them are one file."""
+def _check_different(inputs: Iterable[str | os.PathLike[str]]) -> list[str | os.PathLike[str]]:
+    """The paths, after a check; raise UsageError where two of them are one file."""
     paths = list(inputs)
     seen: dict[object, str] = {}
     for path in paths:
@@ -190,7 +190,7 @@ def _different(inputs: Iterable[str | os.PathLike[str]]) -> list[str | os.PathLi
 
 
 def _identities(path: str) -> list[object]:
-    """What tells whether a path is of the same file as another: one file may have several."""
+    """The identities of a path, by which another path of the same file is known."""
     found: list[object] = [os.path.realpath(path) if path != "-" else path]
     with suppress(OSError, ValueError):
         status = os.stat(path)  # noqa: PTH116  as text it may also be -

@@ -15,7 +15,7 @@ from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_CLOCKS, BUILTIN_IDS
 from tracetime.errors import UsageError
 from tracetime.merging.files import MergedFile
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.report import FileReport, MergeReport
 from tracetime.text import printable
 
@@ -24,7 +24,7 @@ MANIFEST: Final = "perfetto_manifest.json"
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 
 
-def write_archive(joined: JoinedTraces, report: MergeReport, out: str | os.PathLike[str]) -> None:
+def write_archive(traces: MergedTraces, report: MergeReport, out: str | os.PathLike[str]) -> None:
     """Write the inputs, byte for byte, and a manifest with their offsets to the first of them.
 
     Raises:
@@ -33,9 +33,9 @@ def write_archive(joined: JoinedTraces, report: MergeReport, out: str | os.PathL
             written.
     """
     report.check_tied()
-    pairs = zip(joined.files, report.files, strict=True)
+    pairs = zip(traces.files, report.files, strict=True)
     kept = [(file, of) for file, of in pairs if not (file.number and of.empty)]
-    files = [_entry(joined, file, of) for file, of in kept]
+    files = [_entry(traces, file, of) for file, of in kept]
     manifest = {"perfetto_manifest": {"version": VERSION, "files": files}}
     target = file_target(out)
     with whole_file(target) as part, zipfile.ZipFile(part, "w") as archive:
@@ -53,7 +53,7 @@ def _path(file: MergedFile) -> str:
     return file.name.lstrip("/")
 
 
-def _entry(joined: JoinedTraces, file: MergedFile, found: FileReport) -> dict[str, Any]:
+def _entry(traces: MergedTraces, file: MergedFile, found: FileReport) -> dict[str, Any]:
     name = printable(file.name)
     if file.trace.perfetto_reads is None:
         raise UsageError(f"{name} is of a format that Perfetto does not read in an archive")
@@ -65,17 +65,17 @@ def _entry(joined: JoinedTraces, file: MergedFile, found: FileReport) -> dict[st
         )
     if len(file.machines) > 1:
         raise UsageError(f"{name} has several machines: the manifest written here names one a file")
-    machine = joined.boots.machine(file.number, file.home.machine)
+    machine = traces.boots.machine(file.number, file.home.machine)
     entry: dict[str, Any] = {"path": _path(file), "machine": {"name": f"machine {machine}"}}
     if file.number == 0:
         return entry
-    if joined.home(file.number) == joined.home(0) and file.home.clock == _BOOTTIME:
+    if traces.home(file.number) == traces.home(0) and file.home.clock == _BOOTTIME:
         # Perfetto takes BOOTTIME of one machine for one clock.
         return entry
     entry["clocks"] = {
         **_clock(file),
         "offset_ns": found.offset_ns,
-        "sync_to": {"file": _path(joined.files[0]), **_clock(joined.files[0])},
+        "sync_to": {"file": _path(traces.files[0]), **_clock(traces.files[0])},
     }
     return entry
 

@@ -1,4 +1,4 @@
-"""The perfetto_manifest of an open archive, and what it calls the machines of the traces in it."""
+"""The perfetto_manifest of an open archive, and the names that it gives machines of its traces."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def manifest_of(archive: Archive) -> Manifest | None:
 
 
 def machine_names(manifest: Manifest, member: str, trace: Trace) -> dict[int, str]:
-    """Return what a manifest calls the machines of a trace, by their index there.
+    """Return the names that a manifest gives the machines of a trace, by their index there.
 
     Raises:
         TraceError: it has packets of a machine that the manifest does not declare.

@@ -1,4 +1,4 @@
-"""A perfetto_manifest, version 1: which machine each file of an archive is of, and how clocks tie.
+"""The reader of a perfetto_manifest, version 1: machines of the files of an archive, and offsets.
 
 Validated whole before a trace is read, in trace_processor's words.
 """
@@ -66,7 +66,7 @@ class ClockOverride:
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """What the manifest says of a member of the archive."""
+    """The entry of a manifest on one member of the archive."""
 
     path: str
     machines: tuple[ManifestMachine, ...]
@@ -80,7 +80,7 @@ class ManifestFile:
 
 @dataclass(frozen=True, slots=True)
 class TraceTime:
-    """The clock of the merged timeline, and whose it is; None: of the first file."""
+    """The clock of the merged timeline, and the file that has it; None: the first file."""
 
     clock: int
     file: str | None
@@ -100,12 +100,12 @@ class Attribute(NamedTuple):
 
     @property
     def _str_value(self) -> str | None:
-        """What it is; null where that is a number."""
+        """The value, where it is text; null where it is a number."""
         return self.value if isinstance(self.value, str) else None
 
     @property
     def _int_value(self) -> int | None:
-        """What it is; null where that is words."""
+        """The value, where it is a number; null where it is text."""
         return self.value if isinstance(self.value, int) else None
 
 
@@ -124,7 +124,7 @@ class Manifest:
     attributes: tuple[Attribute, ...]
 
     def entry(self, path: str) -> ManifestFile | None:
-        """What it says of a member; None where it says nothing."""
+        """The entry of the manifest on a member; None without one."""
         return next((file for file in self.files if file.path == path), None)
 
 
@@ -234,7 +234,7 @@ def _override(file: _Object) -> ClockOverride | None:
 def _check_override(
     file: ManifestFile, override: ClockOverride, by_path: dict[str, ManifestFile]
 ) -> None:
-    """Raise TraceError where a machine or file that it names is not declared."""
+    """Raise TraceError where the override names a machine or file that is not declared."""
     reference = by_path.get(override.file)
     if reference is None:
         _refuse(

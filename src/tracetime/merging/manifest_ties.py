@@ -1,4 +1,4 @@
-"""What the perfetto_manifests of archives say of clocks: offsets, and the one that times are on."""
+"""Ties by the perfetto_manifests of archives: offsets, and the clock of the timeline."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Reference(NamedTuple):
 
 
 def manifests(files: Sequence[MergedFile]) -> list[tuple[Manifest, dict[str, MergedFile]]]:
-    """The manifests of the archives that files are of, each with these, by name of the member."""
+    """The manifests of the archives, each with its members among the files, by their names."""
     found: dict[int, tuple[Manifest, dict[str, MergedFile]]] = {}
     for file in files:
         if file.manifest is not None:
@@ -93,11 +93,11 @@ def reference_of(files: Sequence[MergedFile]) -> Reference:
     """
     for manifest, members in manifests(files):
         if manifest.trace_time is not None:
-            return _chosen(manifest.trace_time, members)
+            return _choose(manifest.trace_time, members)
     return Reference(0, files[0].home, False)
 
 
-def _chosen(time: TraceTime, members: dict[str, MergedFile]) -> Reference:
+def _choose(time: TraceTime, members: dict[str, MergedFile]) -> Reference:
     if time.file is None:
         # Perfetto's host is the machine of the files that the manifest gives none.
         unnamed = [file for file in members.values() if not file.machine_names]
@@ -121,7 +121,7 @@ def _chosen(time: TraceTime, members: dict[str, MergedFile]) -> Reference:
 
 
 def _clock(file: MergedFile, clock: int | None, machine: str | None) -> ClockId:
-    """A clock of a machine as its file calls it; None: the file's own.
+    """The clock of a machine as its file calls it; without a number, the file's trace clock.
 
     Raises:
         TraceError: the file has nothing of that machine.

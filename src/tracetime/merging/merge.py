@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.errors import UsageError
-from tracetime.merging.joined import JoinedTraces
 from tracetime.merging.manifest import write_archive
+from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.perfetto_output import ENDING, write_trace
 from tracetime.merging.report import MergeReport, report_of
 from tracetime.trace.open_options import MAX_CLOCKS, MAX_EXPANSION, MAX_TUBES, OrderSource
@@ -76,7 +76,7 @@ def merge(  # noqa: PLR0913  the options of the command
         )
     if processes < 0 or (processes and not hasattr(os, "fork")):
         raise UsageError(f"processes={processes}: 0, or more where processes can be forked (Linux)")
-    with JoinedTraces(
+    with MergedTraces(
         inputs,
         sync=sync,
         match=match,
@@ -93,13 +93,13 @@ def merge(  # noqa: PLR0913  the options of the command
             "domains": tuple(domains),
             "orders": orders,
         },
-    ) as joined:
-        report = report_of(joined, explain)
+    ) as traces:
+        report = report_of(traces, explain)
         if before_writing is not None:
             before_writing(report)
         if out is None:
             return report
         if os.fspath(out).endswith(ENDING):
-            return replace(report, written=write_trace(joined, report, out, processes))
-        write_archive(joined, report, out)
+            return replace(report, written=write_trace(traces, report, out, processes))
+        write_archive(traces, report, out)
         return report

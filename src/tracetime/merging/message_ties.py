@@ -25,7 +25,7 @@ TCP: Final = "send=inet_sock_local_out recv=inet_sock_local_in key=seq,ack_seq,f
 
 
 class MessageRule(NamedTuple):
-    """Which events are the two ends of a message.
+    """A rule that names the events at the two ends of a message.
 
     Attributes:
         send, receive: their names.
@@ -52,7 +52,7 @@ class MessageRule(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """What was found of the messages of a rule.
+    """The messages of a rule in all files, and the ties that they make.
 
     Attributes:
         ties: between files.
@@ -100,7 +100,7 @@ class _Keys(NamedTuple):
 
     @classmethod
     def of(cls, keys: Values, files: Values, known: npt.NDArray[np.bool_]) -> _Keys:
-        """Those of messages; a key that is not known is none."""
+        """The keys of the messages of some files; `known` excludes those without a key."""
         rows = np.flatnonzero(known)
         rows = rows[np.lexsort((files[rows], keys[rows]))]
         key, file = keys[rows], files[rows]
@@ -113,7 +113,7 @@ class _Keys(NamedTuple):
         return 2 * self.key + (self.n > 1)
 
 
-class _Matched(NamedTuple):
+class _FileMessages(NamedTuple):
     """The messages from one file to another: their rows where sent and where received.
 
     left_out: how many have a key that occurs twice at one end.
@@ -141,7 +141,7 @@ def add_messages(
     sent, received = _ends(files, rule)
     clocks = [boots.clock(file.number, file.home) for file in files]
     ties = []
-    for found in _matched(sent, received, rule):
+    for found in _match_files(sent, received, rule):
         if clocks[found.one] == clocks[found.other]:
             continue
         first = len(graph.state.orders)
@@ -161,7 +161,7 @@ def add_messages(
     return Messages(ties, [*zip(*counts, strict=True)])
 
 
-def _matched(sent: _Ends, received: _Ends, rule: MessageRule) -> Iterator[_Matched]:
+def _match_files(sent: _Ends, received: _Ends, rule: MessageRule) -> Iterator[_FileMessages]:
     """Yield the messages of each two files that have any, in the order in which they were sent.
 
     Raises:
@@ -170,7 +170,7 @@ def _matched(sent: _Ends, received: _Ends, rule: MessageRule) -> Iterator[_Match
     n, _, codes, known = numbered(sent.keys, received.keys)
     ours = _Keys.of(codes[:n], sent.of, known[:n])
     theirs = _Keys.of(codes[n:], received.of, known[n:])
-    here, there = _matches(ours, theirs, rule)
+    here, there = _match_keys(ours, theirs, rule)
     files = int(max(sent.of.max(initial=0), received.of.max(initial=0))) + 1
     pairs = ours.file[here] * files + theirs.file[there]
     order = np.lexsort((ours.row[here], pairs))
@@ -185,13 +185,13 @@ def _matched(sent: _Ends, received: _Ends, rule: MessageRule) -> Iterator[_Match
         if len(matched):
             one, other = divmod(int(pairs[rows[0]]), files)
             left_out = repeated[one] + repeated_there[other] + (once[rows] != also[rows]).sum()
-            yield _Matched(
+            yield _FileMessages(
                 one, other, ours.row[here[matched]], theirs.row[there[matched]], int(left_out)
             )
 
 
-def _matches(sent: _Keys, received: _Keys, rule: MessageRule) -> tuple[Values, Values]:
-    """Places in both of keys that are the same, unless both files have them twice.
+def _match_keys(sent: _Keys, received: _Keys, rule: MessageRule) -> tuple[Values, Values]:
+    """The rows of equal keys in both, unless both files have that key twice.
 
     Raises:
         UsageError: these are too many.
@@ -212,7 +212,7 @@ def _matches(sent: _Keys, received: _Keys, rule: MessageRule) -> tuple[Values, V
 
 
 def ties_nothing(files: Sequence[MergedFile], rule: MessageRule, found: Messages) -> str:
-    """Why the messages of a rule tie no files, in words."""
+    """The reason why the messages of a rule tie no files, in words."""
     counts = zip(*found.counts, strict=True)
     ends = [
         f"{sum(n)} {printable(name)}"
@@ -227,7 +227,7 @@ def ties_nothing(files: Sequence[MergedFile], rule: MessageRule, found: Messages
 def why_no_messages(
     one: MergedFile, other: MergedFile, rule: MessageRule, counts: Sequence[tuple[int, int]]
 ) -> str:
-    """Why the messages of a rule do not tie two files, in words; counts: of `Messages`."""
+    """The reason why the messages of a rule do not tie two files; counts: of `Messages`."""
     found = [
         f"{n} {printable(name)} in {printable(file.name)}"
         for file in (one, other)
@@ -237,7 +237,7 @@ def why_no_messages(
 
 
 def _ends(files: Sequence[MergedFile], rule: MessageRule) -> tuple[_Ends, _Ends]:
-    """The events that a rule names, in all files."""
+    """The events at both ends of the messages of a rule, in all files."""
     names = pa.array([rule.send, rule.receive])
     columns = ["earliest", "latest", "args"]
     named = pc.field("name").isin(names)

@@ -1,4 +1,4 @@
-"""What ties two of the merged files, and what sets the sides of the bar between their clocks."""
+"""The evidence that ties two of the merged files, and sets the sides of the bar between them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class EvidenceStep:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceInstant:
-    """Where one clock lies against the other at an instant, and by which evidence.
+    """The offset between two clocks at an instant, and the evidence for it.
 
     Attributes:
         where: which instant of the second file, or of its bars.
@@ -219,7 +219,7 @@ _WHERE = {
 
 
 def drift_text(ppm: float | None) -> str:
-    """A drift in words; None: nothing says."""
+    """A drift in words; None: it is unknown."""
     return "drift unknown" if ppm is None else f"{ppm:+.3f} ppm"
 
 

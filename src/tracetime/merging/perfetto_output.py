@@ -1,6 +1,6 @@
-"""One Perfetto trace of files of any format, on BOOTTIME of the first machine.
+"""The writer of one Perfetto trace of files of any format, on BOOTTIME of the first machine.
 
-Each file is baked by the graph of all (`placing.py`), some ahead of their turn (`ahead.py`), and
+Each file is baked by the graph of all (`placing.py`), some ahead of their turn (`threads.py`), and
 its packets get numbers that no other file has (`_kernels/perfetto/bake/renumber.pxi`). Files follow
 one another: Perfetto sorts a trace.
 """
@@ -17,7 +17,7 @@ from typing import IO, Final
 
 import numpy as np
 
-from tracetime._kernels.perfetto import packets as made
+from tracetime._kernels.perfetto import packets as packet_kernels
 from tracetime._kernels.perfetto.bake import BakedClocks, Baker, Renumberer
 from tracetime._kernels.perfetto.importer import Rows
 from tracetime.analysis.kept_order import KeptOrder
@@ -28,13 +28,13 @@ from tracetime.columns.arrays import known_of
 from tracetime.errors import OVERFLOW, PLACED
 from tracetime.formats.perfetto.extension import BAKED_BY
 from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
-from tracetime.merging.ahead import Ahead, Made
 from tracetime.merging.files import MergedFile, of_file
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
+from tracetime.merging.output_report import WrittenFile, WrittenTrace
 from tracetime.merging.placing import FilePlacing, target_of
 from tracetime.merging.processes import Processes
 from tracetime.merging.report import MergeReport
-from tracetime.merging.written import WrittenFile, WrittenTrace
+from tracetime.merging.threads import ThreadJob, Threads
 from tracetime.text import printable
 from tracetime.trace.events_table import Columns
 from tracetime.verbs.event_baking.tracks import Place
@@ -60,7 +60,7 @@ _MOST_RANK: Final = 10**9
 
 
 def write_trace(
-    joined: JoinedTraces, report: MergeReport, out: str | os.PathLike[str], processes: int = 0
+    traces: MergedTraces, report: MergeReport, out: str | os.PathLike[str], processes: int = 0
 ) -> WrittenTrace:
     """Write all files as one Perfetto trace.
 
@@ -72,13 +72,13 @@ def write_trace(
     """
     report.check_tied()
     with whole_file(file_target(out)) as part, part.open("wb") as file:
-        writer = _Writer(joined, file)
+        writer = _Writer(traces, file)
         written = tuple(writer.write_all(processes))
         return WrittenTrace(os.fspath(out), file.tell(), writer.target, written, writer.names)
 
 
-class _Renumbered:
-    """A file that gives packets numbers of their own before it writes them."""
+class _RenumberingFile:
+    """A file that renumbers packets before it writes them."""
 
     def __init__(self, file: IO[bytes], renumberer: Renumberer) -> None:
         self._file = file
@@ -96,11 +96,11 @@ class _Writer:
         names: what each machine of the output is called, by its machine_id.
     """
 
-    def __init__(self, joined: JoinedTraces, file: IO[bytes]) -> None:
-        self._joined = joined
+    def __init__(self, traces: MergedTraces, file: IO[bytes]) -> None:
+        self._traces = traces
         self._file = file
-        self.target = target_of(joined)
-        self._machines = [self._machines_of(one) for one in joined.files]
+        self.target = target_of(traces)
+        self._machines = [self._machines_of(one) for one in traces.files]
         files_of = Counter(m for own in self._machines for m in set(own))
         self.names = {machine: self._name_of(machine) for machine in files_of}
         self._shared = {machine for machine, n in files_of.items() if n > 1}
@@ -121,20 +121,20 @@ class _Writer:
 
     def _machines_of(self, file: MergedFile) -> list[int]:
         """The machine_id in the output of each machine of a file, by its index there."""
-        boots = self._joined.boots
+        boots = self._traces.boots
         own = [file.home.machine]
         if file.trace.packets is not None:
             own = list(range(len(file.trace.machines)))
         # The machine of the timeline is the host of the output.
-        here = self._joined.timeline.machine
+        here = self._traces.timeline.machine
         numbers = (boots.clock(file.number, ClockId(_BOOTTIME, machine=m)).machine for m in own)
         return [{here: 0, 0: here}.get(number, number) for number in numbers]
 
     def _name_of(self, machine: int) -> str:
-        """What a machine of the output is called: as a manifest says, or by the files it is in."""
+        """The name of a machine of the output: the manifest's, or the files that it is in."""
         of = [
             (file, file.machine_names.get(n))
-            for file, own in zip(self._joined.files, self._machines, strict=True)
+            for file, own in zip(self._traces.files, self._machines, strict=True)
             for n, number in enumerate(own)
             if number == machine
         ]
@@ -142,8 +142,8 @@ class _Writer:
         return next(named, None) or _names_of([file for file, _ in of])
 
     def _begin(self) -> None:
-        """Write what is said of all files: that they are baked, and what the trace clock is."""
-        first = self._joined.files[0]
+        """Write the packets about all files: that they are baked, and the trace clock."""
+        first = self._traces.files[0]
         readings = [(_BOOTTIME, 0, 1)]
         self._clocks[0].converted = True
         keeps_snapshots = first.trace.packets is not None and self._is_boottime(first)
@@ -152,19 +152,19 @@ class _Writer:
             if wall is not None and at >= 0 and wall >= 0:
                 readings = [(_BOOTTIME, at, 1), (_REALTIME, wall, 1)]
                 self._clocks[0].know(at, wall)
-        self._file.write(made.baked_packet(_MARK))
-        self._file.write(made.snapshot_packet(_HEAD, _BOOTTIME, readings, b""))
+        self._file.write(packet_kernels.baked_packet(_MARK))
+        self._file.write(packet_kernels.snapshot_packet(_HEAD, _BOOTTIME, readings, b""))
 
     def _is_boottime(self, first: MergedFile) -> bool:
         """Whether the clock of the output is BOOTTIME of the first file, as its snapshots say."""
         clock = ClockId(_BOOTTIME, machine=first.home.machine)
-        return self.target == self._joined.boots.clock(0, clock)
+        return self.target == self._traces.boots.clock(0, clock)
 
     def _wall_time(self, first: MergedFile) -> tuple[int, int | None]:
-        """A time of the output, and what REALTIME of its host read then."""
+        """A time of the output, and the reading of REALTIME of its host then."""
         assert first.span is not None
-        clocks, home = self._joined.clocks, self._joined.home(0)
-        wall = ClockId(_REALTIME, machine=self._joined.timeline.machine)
+        clocks, home = self._traces.clocks, self._traces.home(0)
+        wall = ClockId(_REALTIME, machine=self._traces.timeline.machine)
         at = np.array([first.span[0]])
         if home != self.target:
             at = clocks.convert(at, home, self.target, policy="tube")
@@ -173,23 +173,23 @@ class _Writer:
 
     def write_all(self, processes: int) -> Iterator[WrittenFile]:
         """Write the packets of all files, in their order."""
-        begun: dict[int, Made[WrittenFile]] = {}
+        begun: dict[int, ThreadJob[WrittenFile]] = {}
         with ExitStack() as stack:
-            ahead = stack.enter_context(Ahead())
-            if processes and self._bytes_apart() >= _LEAST_FORKED:
+            threads = stack.enter_context(Threads())
+            if processes and self._independent_bytes() >= _LEAST_FORKED:
                 self._processes = stack.enter_context(Processes(self._bake_number, processes))
-            for file in self._joined.files:
+            for file in self._traces.files:
                 for one in self._at_once(file):
                     if one.number not in begun:
-                        begun[one.number] = ahead.start(partial(self._bake_apart, one))
+                        begun[one.number] = threads.start(partial(self._bake_in_thread, one))
                 yield self._write(file, begun.pop(file.number, None))
 
     def _at_once(self, file: MergedFile) -> list[MergedFile]:
-        """The files to bake when it is the turn of one: it, and the next if they may go ahead.
+        """The files to bake when one is next: it, and later ones that do not depend on it.
 
         What the output has of a machine's clocks matters to the next file of that machine.
         """
-        some = self._joined.files[file.number : file.number + _AT_ONCE]
+        some = self._traces.files[file.number : file.number + _AT_ONCE]
         seen: set[int] = set()
         for n, one in enumerate(some):
             if not seen.isdisjoint(self._machines[one.number]):
@@ -198,16 +198,16 @@ class _Writer:
             seen.update(self._machines[one.number])
         return [one for one in some if one.trace.packets is not None and _has_events(one)]
 
-    def _bytes_apart(self) -> int:
-        """The size of the files that may be baked in other processes."""
-        return sum(file.trace.size for file in self._joined.files if self._is_apart(file))
+    def _independent_bytes(self) -> int:
+        """The size of the files that may be baked in other processes, bytes."""
+        return sum(file.trace.size for file in self._traces.files if self._is_independent(file))
 
-    def _is_apart(self, file: MergedFile) -> bool:
+    def _is_independent(self, file: MergedFile) -> bool:
         """Whether baking a Perfetto trace changes nothing that other files need."""
         alone = self._shared.isdisjoint(self._machines[file.number])
         return alone and file.trace.packets is not None and _has_events(file)
 
-    def _write(self, file: MergedFile, baked: Made[WrittenFile] | None) -> WrittenFile:
+    def _write(self, file: MergedFile, baked: ThreadJob[WrittenFile] | None) -> WrittenFile:
         """Write the packets of a file; files come in order."""
         trace, machines = file.trace, self._machines[file.number]
         if not _has_events(file):
@@ -215,9 +215,9 @@ class _Writer:
         own = trace.machines if trace.packets is not None else [0]
         # Packets without a machine are of the first one, if no other is the host.
         self._renumberer.begin({0: machines[0]} | dict(zip(own, machines, strict=True)))
-        out = _Renumbered(self._file, self._renumberer)
+        out = _RenumberingFile(self._file, self._renumberer)
         if baked is None:
-            written = self._placed(file, partial(self._write_events, file, machines[0], out))
+            written = self._place(file, partial(self._write_events, file, machines[0], out))
         else:
             for packets in baked.pieces():
                 out.write(packets)
@@ -225,13 +225,13 @@ class _Writer:
         self._renumberer.end()
         for machine in set(machines) - self._described:
             if machine not in self._renumberer.named:
-                self._file.write(made.machine_packet(machine, self.names[machine]))
+                self._file.write(packet_kernels.machine_packet(machine, self.names[machine]))
         self._described |= set(machines)
         return written
 
-    def _bake_apart(self, file: MergedFile, put: Callable[[bytes], None]) -> WrittenFile:
+    def _bake_in_thread(self, file: MergedFile, put: Callable[[bytes], None]) -> WrittenFile:
         """Make the packets of a Perfetto trace, in a thread: by another process if there is one."""
-        if self._processes is None or not self._is_apart(file):
+        if self._processes is None or not self._is_independent(file):
             return self._bake(file, put)
 
         def tell(at: int) -> None:
@@ -244,19 +244,19 @@ class _Writer:
     def _bake_number(
         self, number: int, put: Callable[[bytes], None], tell: Callable[[int], None]
     ) -> WrittenFile:
-        """The same in that process."""
-        file = self._joined.files[number]
+        """Make the packets of a Perfetto trace in a forked process, by the number of its file."""
+        file = self._traces.files[number]
         file.trace.on_read[:] = [tell]
         return self._bake(file, put)
 
     def _bake(self, file: MergedFile, put: Callable[[bytes], None]) -> WrittenFile:
         """Make the packets of a Perfetto trace."""
-        return self._placed(file, partial(self._bake_packets, file, put))
+        return self._place(file, partial(self._bake_packets, file, put))
 
-    def _placed(self, file: MergedFile, write: Callable[[WrittenFile], None]) -> WrittenFile:
-        """What came of a file that `write` writes, placed by the graph of all files."""
+    def _place(self, file: MergedFile, write: Callable[[WrittenFile], None]) -> WrittenFile:
+        """The outcome of a file that `write` writes, placed by the graph of all files."""
         written = WrittenFile(file.name, self._machines[file.number][0])
-        placing = FilePlacing(self._joined, file.number, self.target)
+        placing = FilePlacing(self._traces, file.number, self.target)
         file.trace.placing = placing
         try:
             with of_file(file.name):
@@ -293,15 +293,15 @@ class _Writer:
         written.rounded, written.kept, written.reversed = rows.rounded, order.kept, order.reversed
 
     def _write_events(
-        self, file: MergedFile, machine: int, out: _Renumbered, written: WrittenFile
+        self, file: MergedFile, machine: int, out: _RenumberingFile, written: WrittenFile
     ) -> None:
         place = Place(clock=_BOOTTIME, snapshot=False, free_pid=self._free_pid)
-        came = write_events(file.trace, out, "tube", place=place)
-        self._free_pid = came.free_pid
-        written.unresolved, written.left_out_by = came.unresolved, came.left_out
-        written.left_out = sum(came.left_out.values())
-        written.early = came.early
-        written.kept, written.forced = came.kept, came.forced
+        summary = write_events(file.trace, out, "tube", place=place)
+        self._free_pid = summary.free_pid
+        written.unresolved, written.left_out_by = summary.unresolved, summary.left_out
+        written.left_out = sum(summary.left_out.values())
+        written.early = summary.early
+        written.kept, written.forced = summary.kept, summary.forced
 
 
 def _has_events(file: MergedFile) -> bool:
@@ -310,7 +310,7 @@ def _has_events(file: MergedFile) -> bool:
 
 
 def _from_zero(columns: Columns, written: WrittenFile) -> Columns:
-    """The rows without a time where that is before 0, which Perfetto does not take."""
+    """The rows, without a time where that is before 0: Perfetto does not take it."""
     early = is_any_of(columns["status"], PLACED) & (columns["trace_time"] < 0)
     if not early.any():
         return columns
@@ -329,7 +329,7 @@ def _names_of(files: list[MergedFile]) -> str:
 
 
 def _rank(file: MergedFile) -> str:
-    """The rank that Kineto says in its files."""
+    """The rank in the metadata of Kineto, as a suffix of the file's name."""
     job = file.trace.metadata.get("distributedInfo")
     rank = job.get("rank") if isinstance(job, dict) else None
     return f" (rank {rank})" if type(rank) is int and 0 <= rank < _MOST_RANK else ""

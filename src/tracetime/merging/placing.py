@@ -1,4 +1,4 @@
-"""Where the events of one of several files go: on one clock of the graph of all."""
+"""The places of the events of one of several files: on one clock of the graph of all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tracetime.errors import AS_IS, PLACED, ConversionError
 from tracetime.formats.perfetto.schema import KINDS
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 from tracetime.trace.error_bars import ErrorBars, TubeFaults
 from tracetime.trace.events_table import Columns
 
@@ -23,60 +23,60 @@ _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 Values = npt.NDArray[np.int64]
 
 
-def target_of(joined: JoinedTraces) -> ClockId:
+def target_of(traces: MergedTraces) -> ClockId:
     """The clock of the merged trace: BOOTTIME of the first file, else its trace clock.
 
     Where a manifest chooses one, that.
     """
-    if joined.reference.is_given:
-        return joined.timeline
-    first = joined.files[0].home
-    clock = joined.boots.clock(0, ClockId(_BOOTTIME, machine=first.machine))
+    if traces.reference.is_given:
+        return traces.timeline
+    first = traces.files[0].home
+    clock = traces.boots.clock(0, ClockId(_BOOTTIME, machine=first.machine))
     try:
-        joined.graph.path(joined.home(0), clock, policy="tube")
+        traces.graph.path(traces.home(0), clock, policy="tube")
     except ConversionError:
-        return joined.home(0)
+        return traces.home(0)
     return clock
 
 
 class FilePlacing:
-    """Puts the events of one file on the clock of the merged trace, by the graph of all files.
+    """The placing of one file's events on the clock of the merged trace, by the graph of all files.
 
     Args:
-        joined: the files.
+        traces: the files.
         number: of the file.
         target: the clock of the merged trace.
     """
 
-    def __init__(self, joined: JoinedTraces, number: int, target: ClockId) -> None:
-        self._joined = joined
+    def __init__(self, traces: MergedTraces, number: int, target: ClockId) -> None:
+        self._traces = traces
         self._number = number
         self._target = target
-        self._made: list[JoinedBars] = []
+        self._bars: list[MergedBars] = []
 
     def error_bars(self, bars: Bars, faults: TubeFaults) -> ErrorBars:
-        """What puts rows there."""
-        made = JoinedBars(self._joined, self._number, self._target, bars, faults)
-        self._made.append(made)
-        return made
+        """The error bars that place rows on the clock of the merged trace."""
+        bars_of_all = MergedBars(self._traces, self._number, self._target, bars, faults)
+        self._bars.append(bars_of_all)
+        return bars_of_all
 
     def times(self, trace_time: Values) -> Values:
-        """Where times of the file's own trace clock are there."""
+        """The times of the file's own trace clock on the clock of the merged trace."""
         return self.error_bars("estimated", {}).place(_on_trace_clock(trace_time))["trace_time"]
 
     def release(self) -> None:
         """Free the tubes of clocks of single sequences: those of all files take much memory."""
-        boots, infos = self._joined.boots, self._joined.files[self._number].trace.clocks.clocks()
+        boots, infos = self._traces.boots, self._traces.files[self._number].trace.clocks.clocks()
         own = (info.clock for info in infos if info.clock.sequence)
-        graph = self._joined.graph
+        graph = self._traces.graph
         with graph.lock:
             graph.tubes.drop({boots.clock(self._number, clock) for clock in own})
 
     @property
     def carried(self) -> int:
-        """How many events are where the file itself has them, moved with its trace clock."""
+        """The number of events that keep their place against the file's own trace clock."""
         # What reads a file twice, for its events and for its slices, has two of these.
-        return max((made.carried for made in self._made), default=0)
+        return max((bars_of_all.carried for bars_of_all in self._bars), default=0)
 
 
 def _on_trace_clock(times: Values) -> Columns:
@@ -89,7 +89,7 @@ def _on_trace_clock(times: Values) -> Columns:
     return {**columns, "trace_time": times, "source_ns": times, "status": status}
 
 
-class JoinedBars(ErrorBars):
+class MergedBars(ErrorBars):
     """`ErrorBars` on the graph of all files.
 
     What has a time in the file and is not placed by that graph goes with the file's trace clock,
@@ -101,16 +101,16 @@ class JoinedBars(ErrorBars):
 
     def __init__(
         self,
-        joined: JoinedTraces,
+        traces: MergedTraces,
         number: int,
         target: ClockId,
         bars: Bars,
         faults: TubeFaults,
     ) -> None:
-        super().__init__(joined.graph, target, joined.files[number].trace.machines, bars, faults)
-        self._boots = joined.boots
+        super().__init__(traces.graph, target, traces.files[number].trace.machines, bars, faults)
+        self._boots = traces.boots
         self._number = number
-        self._home = joined.home(number)
+        self._home = traces.home(number)
         self._ready: set[ClockId] = set()
         self.carried = 0
 

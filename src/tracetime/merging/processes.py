@@ -72,7 +72,7 @@ class Processes(Generic[T]):
             process.join()
 
     def make(self, number: int, put: Put, tell: Callable[[int], None]) -> T:
-        """Have the next process that is free make something; called in threads.
+        """Return the result of the next process that is free; called in threads.
 
         Raises:
             TraceError: the process died.
@@ -99,7 +99,7 @@ class Processes(Generic[T]):
 
 
 def _serve(make: Make[Any], end: Connection, parents: Sequence[Connection]) -> None:
-    """Make what the parent asks for, until it ends."""
+    """Run what the parent asks for, until the parent ends."""
     for one in parents:
         one.close()
     # A terminal sends Ctrl-C to this process, too: its parent decides.

@@ -1,4 +1,4 @@
-"""What a merge found: of each file what ties it, where its clock lies, and how far off."""
+"""The report of a merge: the ties of each file, its offset, and the half-width of its bar."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from tracetime.merging.alignment import LEAST
 from tracetime.merging.boots import BootDecision
 from tracetime.merging.drift import Jumps
 from tracetime.merging.evidence_between import evidence_between, instants_of
-from tracetime.merging.joined import JoinedTraces
 from tracetime.merging.manifest_reading import Attribute
 from tracetime.merging.manifest_ties import manifests
+from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.message_ties import MessageRule, ties_nothing
+from tracetime.merging.missing_ties import advice, missing_ties
+from tracetime.merging.output_report import WrittenTrace
 from tracetime.merging.pair_evidence import PairEvidence
 from tracetime.merging.shared_pids import SharedPid, shared_pids
 from tracetime.merging.steps import ClockStep, clock_steps
 from tracetime.merging.suspends import Suspend, suspends
 from tracetime.merging.ties import Tie
-from tracetime.merging.untied import advice, looked_for
-from tracetime.merging.written import WrittenTrace
 from tracetime.text import printable
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ Values = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """Where one file lies on the timeline.
+    """The place of one file on the timeline.
 
     Attributes:
         name: the end of its path that tells it from the others.
@@ -96,7 +96,7 @@ class WrongOrder(NamedTuple):
 )
 @dataclass(frozen=True, slots=True)
 class MergeReport(Document):
-    """What `merge` found before it wrote anything.
+    """The report of `merge`, made before it writes anything.
 
     Attributes:
         clock: that of the timeline, which offsets are to: the trace clock of the first file, unless
@@ -168,7 +168,7 @@ class MergeReport(Document):
                 raise UsageError(f"{printable(file.name)} has no place{on}: {file.why_not}")
 
 
-def report_of(joined: JoinedTraces, explain: tuple[str, str] | None = None) -> MergeReport:
+def report_of(traces: MergedTraces, explain: tuple[str, str] | None = None) -> MergeReport:
     """Measure where each file lies on the timeline.
 
     Args:
@@ -177,88 +177,88 @@ def report_of(joined: JoinedTraces, explain: tuple[str, str] | None = None) -> M
     Raises:
         UsageError: there are no such two files.
     """
-    contradictions, found = joined.clocks.inconsistencies(), _of_orders(joined)
+    contradictions, found = traces.clocks.inconsistencies(), _order_discontinuities(traces)
     wrong = [one for one in found if one.kind == "wrong_order"]
-    steps, slept = tuple(clock_steps(joined, found)), tuple(suspends(joined))
-    jumps = Jumps(joined, steps, slept)
+    steps, suspended = tuple(clock_steps(traces, found)), tuple(suspends(traces))
+    jumps = Jumps(traces, steps, suspended)
     return MergeReport(
-        joined.timeline,
-        tuple(_file(joined, file.number, jumps) for file in joined.files),
-        tuple(joined.boots.decisions),
+        traces.timeline,
+        tuple(_file(traces, file.number, jumps) for file in traces.files),
+        tuple(traces.boots.decisions),
         tuple(contradictions),
         tuple(wrong),
         steps,
-        slept,
-        tuple(_without_ties(joined)),
-        tuple(shared_pids(joined)),
+        suspended,
+        tuple(_without_ties(traces)),
+        tuple(shared_pids(traces)),
         None
         if explain is None
-        else evidence_between(joined, explain, jumps, contradictions, wrong),
-        reference=joined.reference.file,
-        trace_time=_trace_time(joined),
-        attributes=tuple(one for found, _ in manifests(joined.files) for one in found.attributes),
-        left_out=tuple(joined.left_out),
+        else evidence_between(traces, explain, jumps, contradictions, wrong),
+        reference=traces.reference.file,
+        trace_time=_trace_time(traces),
+        attributes=tuple(one for found, _ in manifests(traces.files) for one in found.attributes),
+        left_out=tuple(traces.left_out),
     )
 
 
-def _trace_time(joined: JoinedTraces) -> str | None:
-    """The clock that a manifest chooses, and whose it is; None where none does."""
-    file, clock, is_given = joined.reference
+def _trace_time(traces: MergedTraces) -> str | None:
+    """The clock that a manifest chooses, and the file that has it; None where none does."""
+    file, clock, is_given = traces.reference
     if not is_given:
         return None
-    of = joined.files[file]
+    of = traces.files[file]
     name = of.machine_names.get(clock.machine)
     machine = "" if name is None else f" ({printable(name)})"
     return f"{of.trace.clocks.name(clock)} of {printable(of.name)}{machine}"
 
 
-def _of_orders(joined: JoinedTraces) -> list[PairDiscontinuity]:
-    """What contradicts, of the clocks that orders tie; others need no tube for that."""
-    graph = joined.graph
+def _order_discontinuities(traces: MergedTraces) -> list[PairDiscontinuity]:
+    """The discontinuities of the clocks that orders tie; others need no tube for that."""
+    graph = traces.graph
     with graph.lock:
         return list(graph.tubes.discontinuities(graph.state.orders.pairs()))
 
 
-def _without_ties(joined: JoinedTraces) -> Iterator[str]:
-    """The rules that the caller gave in vain."""
-    for text, rule in joined.given.items():
+def _without_ties(traces: MergedTraces) -> Iterator[str]:
+    """A text for each rule of the caller that ties no files."""
+    for text, rule in traces.given.items():
         if isinstance(rule, MessageRule):
-            messages = joined.messages[rule]
+            messages = traces.messages[rule]
             if not messages.ties:
-                why = ties_nothing(joined.files, rule, messages)
+                why = ties_nothing(traces.files, rule, messages)
                 yield f"--match {printable(text)}: {why}"
             continue
-        together = joined.together[rule]
+        together = traces.together[rule]
         if not together.ties:
-            found = f"{sum(together.counts)} slices in all {len(joined.files)} files"
+            found = f"{sum(together.counts)} slices in all {len(traces.files)} files"
             yield f"--together {printable(text)}: {found}; it takes {LEAST} alike in two of them"
 
 
-def _file(joined: JoinedTraces, number: int, jumps: Jumps) -> FileReport:
-    truncated = joined.files[number].trace.truncated
-    found = _placed(joined, number, jumps)
+def _file(traces: MergedTraces, number: int, jumps: Jumps) -> FileReport:
+    truncated = traces.files[number].trace.truncated
+    found = _place_file(traces, number, jumps)
     return found if truncated is None else replace(found, truncated=str(truncated))
 
 
-def _placed(joined: JoinedTraces, number: int, jumps: Jumps) -> FileReport:
-    file, home = joined.files[number], joined.home(number)
-    ties = tuple(joined.ties_of(number))
+def _place_file(traces: MergedTraces, number: int, jumps: Jumps) -> FileReport:
+    file, home = traces.files[number], traces.home(number)
+    ties = tuple(traces.ties_of(number))
     if file.span is None:
         why_not = "it has no event on its trace clock"
         return FileReport(file.name, home, ties, why_not=why_not, empty=True)
     times = instants_of(file.span)
     try:
-        bounds, known = _bounds(joined, times, home)
+        bounds, known = _bounds(traces, times, home)
     except ConversionError as error:
-        if number in joined.tied:
+        if number in traces.tied:
             return FileReport(file.name, home, ties, why_not=str(error))
         return FileReport(
             file.name,
             home,
             ties,
             why_not="its ties lead to other files" if ties else "none of what ties files was found",
-            looked_for=looked_for(joined, number),
-            advice=advice(joined.files[joined.reference.file], file),
+            looked_for=missing_ties(traces, number),
+            advice=advice(traces.files[traces.reference.file], file),
         )
     times, twice = times[known], int((~known).sum())
     offsets = bounds.estimate - times
@@ -267,13 +267,13 @@ def _placed(joined: JoinedTraces, number: int, jumps: Jumps) -> FileReport:
     ends = np.iinfo(np.int64)
     is_open = bool((bounds.earliest == ends.min).any() or (bounds.latest == ends.max).any())
     half = None if is_open else (widths + 1) // 2
-    ends_of = number, joined.reference.file
+    ends_of = number, traces.reference.file
     return FileReport(
         file.name,
         home,
         ties,
         offset_ns=middle,
-        drift_ppm=jumps.drift_ppm(times, bounds.estimate, joined.timeline, ends_of),
+        drift_ppm=jumps.drift_ppm(times, bounds.estimate, traces.timeline, ends_of),
         constant_error_ns=int(np.max(np.abs(offsets - middle))),
         half_width_ns=None if half is None else int(np.median(half)),
         worst_half_width_ns=None if half is None else int(np.max(half)),
@@ -282,24 +282,24 @@ def _placed(joined: JoinedTraces, number: int, jumps: Jumps) -> FileReport:
 
 
 def _bounds(
-    joined: JoinedTraces, times: Values, home: ClockId
+    traces: MergedTraces, times: Values, home: ClockId
 ) -> tuple[Bounds[Values, Values], npt.NDArray[np.bool_]]:
-    """Times of a file on the timeline, and which of them its clock read once.
+    """The bars of times of a file on the timeline, and a mask of those that its clock read once.
 
     Raises:
         ConversionError: there is no such time, or none that the clock read once.
     """
     try:
-        return _convert(joined, times, home), np.ones(len(times), dtype=bool)
+        return _convert(traces, times, home), np.ones(len(times), dtype=bool)
     except ConversionError as error:
         if error.reason != "ambiguous_source":
             raise
-        estimate = joined.clocks.convert(times, home, joined.timeline, policy="tube", errors="mask")
+        estimate = traces.clocks.convert(times, home, traces.timeline, policy="tube", errors="mask")
         known = estimate.is_valid().to_numpy(zero_copy_only=False)
         if not known.any():
             raise
-        return _convert(joined, times[known], home), known
+        return _convert(traces, times[known], home), known
 
 
-def _convert(joined: JoinedTraces, times: Values, home: ClockId) -> Bounds[Values, Values]:
-    return joined.clocks.convert(times, home, joined.timeline, policy="tube", bounds=True)
+def _convert(traces: MergedTraces, times: Values, home: ClockId) -> Bounds[Values, Values]:
+    return traces.clocks.convert(times, home, traces.timeline, policy="tube", bounds=True)

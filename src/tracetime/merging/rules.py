@@ -1,4 +1,4 @@
-"""What rules of messages and of collectives share: how they are written, and what they look for."""
+"""The parts that rules of messages and of collectives share: their text, and their rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parts_of(text: str) -> dict[str, str] | None:
 
 
 def rows_of(reading: Events | Slices, columns: Sequence[str], *wanted: pc.Expression) -> pa.Table:
-    """Columns of the rows of a file that are wanted; of what one condition leaves, the next."""
+    """A table of the rows of a file that all conditions leave, with some columns."""
     found = [reading.schema.empty_table().select(columns)]
     for batch in reading:
         table = pa.Table.from_batches([batch.select(columns)])

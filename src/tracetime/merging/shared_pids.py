@@ -1,4 +1,4 @@
-"""Processes of one number in two files that the caller says to be of one boot: do they agree?"""
+"""Pids that name two processes, in files that the caller says to be of one boot."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracetime.merging.files import MergedFile, of_file
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count
@@ -30,8 +30,8 @@ class SharedPid(NamedTuple):
     other_name: str
 
 
-def shared_pids(joined: JoinedTraces) -> Iterator[SharedPid]:
-    """The pids of which two files have no name in common, where the caller says it is one boot.
+def shared_pids(traces: MergedTraces) -> Iterator[SharedPid]:
+    """The pids to which two files of one boot, as the caller says, give no common name.
 
     Within a boot a number is used again, and a process changes its name: where the files prove
     that, names say nothing.
@@ -40,11 +40,11 @@ def shared_pids(joined: JoinedTraces) -> Iterator[SharedPid]:
         TraceError: a file is damaged.
     """
     known: dict[int, dict[int, set[str]]] = {}
-    for pair in joined.boots.told:
+    for pair in traces.boots.given:
         one, other = sorted(pair)
         for number in (one, other):
             if number not in known:
-                known[number] = _names(joined.files[number])
+                known[number] = _names(traces.files[number])
         for pid in sorted(known[one].keys() & known[other].keys()):
             here, there = known[one][pid], known[other][pid]
             if not here & there:

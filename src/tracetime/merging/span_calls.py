@@ -26,7 +26,7 @@ Place = tuple[int, int]
 
 
 def add_span_calls(graph: Graph, files: Sequence[MergedFile], boots: Boots) -> list[Tie]:
-    """Add what spans of one file say of their parents in another, as orders.
+    """Add the calls between spans of different files as orders.
 
     Raises:
         TraceError: a file is damaged.
@@ -61,7 +61,7 @@ def add_span_calls(graph: Graph, files: Sequence[MergedFile], boots: Boots) -> l
 
 
 def _add(graph: Graph, boots: Boots, orders: list[Order], places: Sequence[Place]) -> range:
-    """Add orders of two files; return their numbers. Those of one clock say nothing."""
+    """Add orders of two files, and return their numbers; orders of one clock say nothing."""
     first = len(graph.state.orders)
     for order in orders:
         before, after = (

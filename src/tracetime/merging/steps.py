@@ -1,4 +1,4 @@
-"""Steps of clocks: whose clock was set, as its offsets from the clocks of other files show."""
+"""Steps of clocks: clocks that were set, as their offsets from the clocks of other files show."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.results import PairDiscontinuity
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count
@@ -50,13 +50,13 @@ class _Side(NamedTuple):
     found: PairDiscontinuity
 
 
-def clock_steps(joined: JoinedTraces, found: Iterable[PairDiscontinuity]) -> list[ClockStep]:
-    """Whose clock jumped, of the discontinuities between the trace clocks of files.
+def clock_steps(traces: MergedTraces, found: Iterable[PairDiscontinuity]) -> list[ClockStep]:
+    """The steps that explain the discontinuities between the trace clocks of files.
 
     The file that the most others show to have jumped by one size is it; what that explains is set
     aside, and so on.
     """
-    homes = {joined.home(file.number): file.number for file in reversed(joined.files)}
+    homes = {traces.home(file.number): file.number for file in reversed(traces.files)}
     jumps = [one for one in found if one.kind in _JUMPS and {one.src, one.dst} <= homes.keys()]
     left = [side for row, jump in enumerate(jumps) for side in _sides(row, jump, homes)]
     steps = []
@@ -77,7 +77,7 @@ def _sides(row: int, jump: PairDiscontinuity, homes: dict[ClockId, int]) -> tupl
 
 
 def _agreeing(sides: list[_Side], one: _Side) -> list[_Side]:
-    """The jumps of a file that may be one jump: at most one against each other file."""
+    """The jumps of a file that may be one step: at most one against each other file."""
     if one.size_ns is None:
         return [one]
     found = {one.against: one}
@@ -89,7 +89,7 @@ def _agreeing(sides: list[_Side], one: _Side) -> list[_Side]:
 
 
 def _step(sides: list[_Side]) -> ClockStep:
-    """One step of what agrees; when it was, by the file's own clock if that orders a pair."""
+    """The step of jumps that agree, timed by the file's own clock if that is in one of them."""
     best = min(
         sides, key=lambda side: (side.at_file != side.file, side.found.a_to - side.found.a_from)
     )

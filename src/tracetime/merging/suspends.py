@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.merged_traces import MergedTraces
 
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count
 
 
 class Suspend(NamedTuple):
-    """The machine of a file slept, as its own BOOTTIME and MONOTONIC show.
+    """A suspend of the machine of a file, as its own BOOTTIME and MONOTONIC show.
 
     Attributes:
         file: the number of the first file of that machine, from 0.
@@ -25,15 +25,15 @@ class Suspend(NamedTuple):
     to_ns: int
 
 
-def suspends(joined: JoinedTraces) -> Iterator[Suspend]:
+def suspends(traces: MergedTraces) -> Iterator[Suspend]:
     """The suspends of each machine that a file was recorded on, where there are other machines."""
-    clocks = {info.clock for info in joined.graph.clocks()}
+    clocks = {info.clock for info in traces.graph.clocks()}
     if len({clock.machine for clock in clocks}) < 2:
         return
     seen = set()
-    graph = joined.graph
-    for file in joined.files:
-        home = joined.home(file.number)
+    graph = traces.graph
+    for file in traces.files:
+        home = traces.home(file.number)
         if home in clocks and home.machine not in seen:
             seen.add(home.machine)
             with graph.lock:

@@ -1,4 +1,4 @@
-"""Ties: what bounds the clocks of one file against those of another."""
+"""Ties: the evidence that bounds the clocks of one file against those of another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TieKind = Literal["clocks", "sync", "wall_clocks", "messages", "together"]
 
 @as_json("one other kind ties said")
 class Tie(NamedTuple):
-    """What of one kind ties two files.
+    """The evidence of one kind that ties two files.
 
     Attributes:
         one: the number of a file, from 0.

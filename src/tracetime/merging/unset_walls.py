@@ -38,7 +38,7 @@ Values = npt.NDArray[np.int64]
 
 
 def are_unset(booted: Values, machine: Iterable[bytes]) -> npt.NDArray[np.bool_]:
-    """Which instants of a boot are such that its wall clock had not been set.
+    """A mask of the boot instants by a wall clock that had not been set.
 
     Args:
         booted: int64 ns, what REALTIME - BOOTTIME is.
@@ -52,7 +52,7 @@ def are_unset(booted: Values, machine: Iterable[bytes]) -> npt.NDArray[np.bool_]
 
 
 def _built_ns(text: bytes) -> int | None:
-    """When a kernel was built, in the time zone of who built it; None where it does not say."""
+    """The time when a kernel was built, in the builder's time zone; None where it does not say."""
     match = _BUILT.search(text)
     if match is None:
         return None

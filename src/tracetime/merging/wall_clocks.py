@@ -1,4 +1,4 @@
-"""Wall clocks of several machines: each is as far from UTC as something says.
+"""The wall clocks of several machines: each is as far from UTC as something says.
 
 That is what a time service bounded them by when they were recorded, else their kernel, else the
 caller. adjtimex(2) reports a bound only where the program that keeps the time gives one:
@@ -48,7 +48,7 @@ Values = npt.NDArray[np.int64]
 
 
 class _Wall(NamedTuple):
-    """REALTIME of a file at some of its readings: UTC then, and how far off that is."""
+    """Readings of REALTIME of a file, with UTC then, and its half-width."""
 
     file: MergedFile
     times: Values
@@ -84,7 +84,7 @@ def add_wall_clocks(
         return [], reasons | dict.fromkeys(
             (wall.file.number for wall in walls), "no file of another machine has a wall clock"
         )
-    utc = ClockId(clock_id("dev.tracetime.utc"), machine=boots.another(), file=len(files))
+    utc = ClockId(clock_id("dev.tracetime.utc"), machine=boots.free_number(), file=len(files))
     # The kernel counts on 500 ppm of the wall clock alone.
     graph.declare(ClockDomain(utc, UTC_NAME, max_drift_ppm=0, disciplined=False))
     ties = []
@@ -101,19 +101,19 @@ def add_wall_clocks(
         snapshots = range(first, graph.state.version[0])
         start, begin = walls[0], clocks[0]
         if clock != begin:
-            said = f"wall clocks: {_said(start)}; {_said(wall)}"
+            said = f"wall clocks: {_wall_text(start)}; {_wall_text(wall)}"
             numbers = start.file.number, wall.file.number
             ties.append(Tie(*numbers, "wall_clocks", 1, said, snapshots=snapshots))
     return ties, reasons
 
 
-def _said(wall: _Wall) -> str:
+def _wall_text(wall: _Wall) -> str:
     worst = duration(int((np.abs(wall.utc - wall.times) + wall.halves).max()))
     return f"REALTIME of {printable(wall.file.name)} is within {worst} of UTC, {wall.said}"
 
 
 def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
-    """REALTIME of a file, or why nothing says how far off it is."""
+    """The wall clock of a file, or the reason why nothing bounds it."""
     if file.trace.baked_by is not None:
         return "bake or merge wrote it, without what bounds its clocks: merge what it is made of"
     booted = boot_instants(file)
@@ -122,7 +122,7 @@ def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
         return f"its wall clock was set by {duration(moved_ns)} while it was recorded; see --sync"
     times, numbers = _readings(file)
     bounds = _wall_bounds(file)
-    at, known = _places(bounds[0], numbers)
+    at, known = _match_snapshots(bounds[0], numbers)
     if known.any():
         _, _, earliest, latest, services = bounds[:, known]
         times, more_ns = times[at[known]], moved_ns + _after_suspend_ns(file, numbers[at[known]])
@@ -131,11 +131,11 @@ def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
             return f"its time service contradicts itself, by {duration(contradicts[1])}"
         halves = (latest - earliest + 1) // 2 + more_ns
         names = sorted({time_service(number) for number in services.tolist()})
-        return _Wall(file, times, times + (earliest + latest) // 2, halves, _as_said(names))
+        return _Wall(file, times, times + (earliest + latest) // 2, halves, _services_text(names))
     snapshots, _, status, state, maxerror_us, esterror_us = _kernel_reads(file)
     if ((status & STA_UNSYNC != 0) | (state == TIME_ERROR)).any():
         return "its recorder says that nothing keeps its wall clock (adjtimex: STA_UNSYNC)"
-    at, known = _places(snapshots, numbers)
+    at, known = _match_snapshots(snapshots, numbers)
     # Without an estimate of its error the program that keeps the time gives no bound either.
     known &= (maxerror_us > 0) & (esterror_us > 0)
     if known.any():
@@ -158,12 +158,12 @@ def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
     return _Wall(file, spread, spread, halves, "which is an assumption")
 
 
-def _as_said(names: Sequence[str]) -> str:
+def _services_text(names: Sequence[str]) -> str:
     return f"as {' and '.join(names)} said"
 
 
-def _places(snapshots: Values, numbers: Values) -> tuple[Values, npt.NDArray[np.bool_]]:
-    """Where each snapshot is among the numbers of those with REALTIME, and whether it is there."""
+def _match_snapshots(snapshots: Values, numbers: Values) -> tuple[Values, npt.NDArray[np.bool_]]:
+    """The row of each snapshot among those with REALTIME, and whether it has one."""
     if not len(numbers):
         return np.zeros(len(snapshots), dtype=np.int64), np.zeros(len(snapshots), dtype=bool)
     at = np.searchsorted(numbers, snapshots)
@@ -184,7 +184,7 @@ def _kernel_reads(file: MergedFile) -> Values:
 
 
 def _readings(file: MergedFile) -> tuple[Values, Values]:
-    """What REALTIME of a file read, and in which snapshots, ascending; int64 each."""
+    """The readings of REALTIME of a file, and their snapshots, ascending; int64 each."""
     found = [
         (one.values_ns, one.snapshots)
         for one in file.trace.clocks.readings()
@@ -198,7 +198,7 @@ def _readings(file: MergedFile) -> tuple[Values, Values]:
 
 
 def _after_suspend_ns(file: MergedFile, snapshots: Values) -> Values:
-    """How far REALTIME may be off besides what is said in some snapshots, int64 ns.
+    """The extra half-width of REALTIME after suspends, in some snapshots, int64 ns.
 
     A bound that is said after a suspend may be from before it: REALTIME is as BOOTTIME then, which
     counts a suspend by a clock of whole seconds.
@@ -211,10 +211,10 @@ def _after_suspend_ns(file: MergedFile, snapshots: Values) -> Values:
     if not len(numbers):
         return np.zeros(len(snapshots), dtype=np.int64)
     order = np.argsort(numbers, kind="stable")
-    slept = (boottime - monotonic)[order]
+    suspended = (boottime - monotonic)[order]
     # One that has no MONOTONIC may be of the time after the suspend.
-    at = np.minimum(np.searchsorted(numbers[order], snapshots), len(slept) - 1)
-    slept = np.maximum.accumulate(slept - slept[0])
-    times = np.append(0, np.cumsum(np.diff(slept) > _STILL_NS))
-    more: Values = np.where(times > 0, times * _COUNTED_NS + slept // _SLOWEST, 0)[at]
+    at = np.minimum(np.searchsorted(numbers[order], snapshots), len(suspended) - 1)
+    suspended = np.maximum.accumulate(suspended - suspended[0])
+    times = np.append(0, np.cumsum(np.diff(suspended) > _STILL_NS))
+    more: Values = np.where(times > 0, times * _COUNTED_NS + suspended // _SLOWEST, 0)[at]
     return more

@@ -1,4 +1,4 @@
-"""One graph over the clocks of many files, and what ties them."""
+"""One graph over the clocks of many files, and the ties between them."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class OwnEvidence(NamedTuple):
 
 
 def machine_of(file: MergedFile, machine: int) -> str:
-    """A machine of a file, in words."""
+    """The name of a machine of a file, in words."""
     if machine == file.home.machine:
         return f"the machine of {file.name}"
     return f"machine {file.trace.machines[machine]} of {file.name}"
 
 
-class JoinedTraces:
+class MergedTraces:
     """Traces on one graph; close it, or use it in a `with`.
 
     Args:
@@ -160,7 +160,7 @@ class JoinedTraces:
 
     @cached_property
     def tied(self) -> set[int]:
-        """The files from which ties lead to that of the timeline, over others or at once."""
+        """The numbers of the files that ties lead to from that of the timeline."""
         reached, left = {self.reference.file}, [self.reference.file]
         while left:
             ends = {end for tie in self.ties_of(left.pop()) for end in (tie.one, tie.other)}
@@ -174,14 +174,14 @@ class JoinedTraces:
         return self.boots.clock(self.reference.file, self.reference.clock)
 
     def _join(self, file: MergedFile) -> OwnEvidence:
-        """Add what a file knows of its clocks."""
+        """Add the clocks and the evidence of a file to the graph, and return its numbers there."""
         graph = self.graph
         before = graph.state.version
         join(graph, inner(file.trace.clocks), partial(self.boots.clock, file.number))
         return OwnEvidence(*map(range, before, graph.state.version))
 
     def _of_one_boot(self) -> list[Tie]:
-        """The first file that has a clock of a boot with each other one."""
+        """The ties from the first file that has a clock of a boot to each other such file."""
         ties, of_clocks = [], dict[ClockId, int]()
         for group in self.boots.groups:
             having = [number for number in group if self.files[number].has_kernel_clock]
@@ -200,7 +200,7 @@ class JoinedTraces:
         return ties
 
     def _of_both(self, one: int, other: int) -> str:
-        """Why a machine of one file is one of the other, in words."""
+        """The reason why a machine of one file is one of the other, in words."""
         here, there = self.files[one], self.files[other]
         for machine, boot in here.trace.boots.items():
             for again, its in there.trace.boots.items():

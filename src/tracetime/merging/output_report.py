@@ -1,4 +1,4 @@
-"""What came of the files of a merge in the Perfetto trace of all of them."""
+"""The outcome of a merge for each file, in the Perfetto trace of all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class WrittenFile:
-    """What came of the events of one file in the merged trace.
+    """The outcome for the events of one file in the merged trace.
 
     Attributes:
         name: its name.
@@ -82,5 +82,5 @@ class WrittenTrace(Document):
 
     @property
     def _machines(self) -> list[MachineName]:
-        """What its machines are called."""
+        """The names of its machines, by machine_id."""
         return [MachineName(*named) for named in sorted(self.machines.items())]

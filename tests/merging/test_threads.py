@@ -10,9 +10,9 @@ import pytest
 from building import BOOTTIME, REALTIME, event, snapshot, trace
 from merged_traces import merged
 
-from tracetime.merging.ahead import MOST_WAITING, Ahead, each
 from tracetime.merging.perfetto_output import _Writer
 from tracetime.merging.placing import FilePlacing
+from tracetime.merging.threads import MOST_WAITING, Threads, each
 
 S = 1_000_000_000
 
@@ -24,7 +24,7 @@ def numbered(name, put):
 
 
 def test_pieces_come_in_order_and_then_the_result():
-    with Ahead() as ahead:
+    with Threads() as ahead:
         made = [ahead.start(partial(numbered, name)) for name in "abc"]
         assert [list(one.pieces()) for one in made] == [
             [b"a0", b"a1", b"a2"],
@@ -40,7 +40,7 @@ def test_two_are_made_at_once():
     def meet(put):
         put(b"%d" % meeting.wait())
 
-    with Ahead() as ahead:
+    with Threads() as ahead:
         made = [ahead.start(meet) for _ in range(2)]
         assert sorted(piece for one in made for piece in one.pieces()) == [b"0", b"1"]
 
@@ -50,7 +50,7 @@ def test_what_a_thread_raises_is_raised_where_its_result_is_taken():
         put(b"first")
         raise ValueError("later")
 
-    with Ahead() as ahead:
+    with Threads() as ahead:
         made = ahead.start(fail)
         assert list(made.pieces()) == [b"first"]
         with pytest.raises(ValueError, match="later"):
@@ -65,7 +65,7 @@ def test_pieces_wait_in_a_bounded_number():
             put(piece)
             put_so_far.append(number)
 
-    with Ahead() as ahead:
+    with Threads() as ahead:
         made = ahead.start(many)
         deadline = time.monotonic() + 600
         while len(put_so_far) < 5 and time.monotonic() < deadline:
@@ -80,7 +80,7 @@ def test_the_threads_end_where_nobody_takes_their_pieces():
         while True:
             put(bytes(1 << 20))
 
-    with Ahead() as ahead:
+    with Threads() as ahead:
         made = [ahead.start(endless) for _ in range(3)]
         assert len(next(made[0].pieces())) == 1 << 20
 

@@ -26,8 +26,8 @@ class _StoppedError(Exception):
     """Nobody waits for the work any more."""
 
 
-class Made(Generic[T]):
-    """What a thread makes: pieces of bytes, and a result.
+class ThreadJob(Generic[T]):
+    """The work of one thread: pieces of bytes, and a result.
 
     Args:
         pool: runs the thread.
@@ -83,12 +83,12 @@ class Made(Generic[T]):
             self._changed.notify_all()
 
 
-class Ahead:
+class Threads:
     """Threads that make pieces; they end with its `with`."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="tracetime merge")
-        self._made: list[Made[Any]] = []
+        self._jobs: list[ThreadJob[Any]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -99,19 +99,19 @@ class Ahead:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for made in self._made:
-            made.stop()
+        for job in self._jobs:
+            job.stop()
         self._pool.shutdown(cancel_futures=True)
 
-    def start(self, make: Callable[[Callable[[bytes], None]], T]) -> Made[T]:
-        """Begin to make pieces as soon as a thread is free; see `Made`."""
-        made = Made(self._pool, make)
-        self._made.append(made)
-        return made
+    def start(self, make: Callable[[Callable[[bytes], None]], T]) -> ThreadJob[T]:
+        """Begin to make pieces as soon as a thread is free; see `ThreadJob`."""
+        job = ThreadJob(self._pool, make)
+        self._jobs.append(job)
+        return job
 
 
 def each(function: Callable[[T, Callable[[], None]], U], items: Iterable[T]) -> list[U]:
-    """Return what a function returns for each item; it is called for two at a time.
+    """Return the results of a function for some items; it is called for two at a time.
 
     function: also takes what it calls now and then, so that it ends early where another has failed.
     """

@@ -1,4 +1,4 @@
-"""Files that nothing ties: what was looked for in them, and what the caller can do."""
+"""Files without ties: the evidence that was looked for, and advice to the caller."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from tracetime.errors import ConversionError, UsageError
 from tracetime.merging.boot_runs import runs, stretches_of
 from tracetime.merging.collectives import why_not_together
 from tracetime.merging.files import MergedFile
-from tracetime.merging.joined import JoinedTraces, machine_of
+from tracetime.merging.merged_traces import MergedTraces, machine_of
 from tracetime.merging.message_ties import why_no_messages
 from tracetime.text import printable
 
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 
 
-def looked_for(joined: JoinedTraces, number: int) -> tuple[str, ...]:
-    """What could have tied a file to that of the timeline, each with why it did not."""
-    return tuple(_looked_for(joined, number))
+def missing_ties(traces: MergedTraces, number: int) -> tuple[str, ...]:
+    """The evidence that could have tied a file to that of the timeline, each with why not."""
+    return tuple(_missing_ties(traces, number))
 
 
-def _looked_for(joined: JoinedTraces, number: int) -> Iterator[str]:
-    first, file = joined.files[joined.reference.file], joined.files[number]
-    decision = joined.boots.decision(first.number, number)
+def _missing_ties(traces: MergedTraces, number: int) -> Iterator[str]:
+    first, file = traces.files[traces.reference.file], traces.files[number]
+    decision = traces.boots.decision(first.number, number)
     why = decision.reason
     if decision.same:
         names = [printable(f.name) for f in (first, file) if not f.has_kernel_clock]
         why = f"{why}, but there is no clock of the kernel's in {' and '.join(names)}"
     yield f"one boot: {why}"
-    for here, there in _at_other_times(first, file):
+    for here, there in _separate_stretches(first, file):
         yield (
             f"one boot: {printable(machine_of(first, here))} and "
             f"{printable(machine_of(file, there))} are of one boot, but of other times: the "
@@ -40,20 +40,20 @@ def _looked_for(joined: JoinedTraces, number: int) -> Iterator[str]:
             "it records"
         )
     for which in (first, file):
-        if which.number in joined.wall_clocks:
-            yield f"wall clocks: {printable(which.name)}: {joined.wall_clocks[which.number]}"
-    for together, found in joined.together.items():
+        if which.number in traces.wall_clocks:
+            yield f"wall clocks: {printable(which.name)}: {traces.wall_clocks[which.number]}"
+    for together, found in traces.together.items():
         yield f"collectives: {why_not_together(first, file, together, found)}"
     if "calls" in first.trace.shares & file.trace.shares:
         yield "spans: none has its parent in the other file"
-    elif not joined.messages:
+    elif not traces.messages:
         yield "messages: none are known by themselves in files of these formats; see --match"
-    for rule, messages in joined.messages.items():
+    for rule, messages in traces.messages.items():
         yield f"messages: {why_no_messages(first, file, rule, messages.counts)}"
 
 
-def _at_other_times(one: MergedFile, other: MergedFile) -> Iterator[tuple[int, int]]:
-    """Machines of two files that are of one boot, but not of one time."""
+def _separate_stretches(one: MergedFile, other: MergedFile) -> Iterator[tuple[int, int]]:
+    """The machines of two files that are of one boot, but not of one time."""
     ours, theirs = stretches_of(one), stretches_of(other)
     for (here, boot), (there, its) in product(one.trace.boots.items(), other.trace.boots.items()):
         homes = here == one.home.machine, there == other.home.machine
@@ -65,7 +65,7 @@ def _at_other_times(one: MergedFile, other: MergedFile) -> Iterator[tuple[int, i
 
 
 def advice(one: MergedFile, other: MergedFile) -> str:
-    """What to say to `merge` so that two files are tied."""
+    """The options of `merge` that would tie two files, in words."""
     first, second = one.name, other.name
     names = printable(shlex.quote(f"{first},{second}"))
     wall = _has_realtime(one) and _has_realtime(other)
@@ -97,7 +97,7 @@ def _has_realtime(file: MergedFile) -> bool:
 
 
 def _clock(file: MergedFile) -> str:
-    """The trace clock of a file as --sync takes it: by its name where that tells it."""
+    """The text of a file's trace clock for --sync: its name where that can be parsed."""
     graph, text = file.trace.clocks, str(file.home)
     name = graph.name(file.home)
     try:
