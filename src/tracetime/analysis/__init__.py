@@ -1,1 +1,1 @@
-"""What the verbs measure of a trace, each in one pass."""
+"""Measurements of a trace for the verbs, each in one pass."""

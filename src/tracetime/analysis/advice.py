@@ -1,4 +1,4 @@
-"""What to do about events that have no trace time: one piece of advice for each status.
+"""Advice on events that have no trace time: one piece for each status.
 
 `tracetime convert`, the doctor's findings and the documentation all take it from here.
 """
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 
 class Advice(NamedTuple):
-    """What a status means, and what to do about it."""
+    """The meaning of a status, and the advice on it."""
 
     why: str
     fix: str

@@ -1,4 +1,4 @@
-"""How far events are from every snapshot of their clock, and from the span of the trace.
+"""The distances of events from every snapshot of their clock, and from the span of the trace.
 
 `doctor/far_events.py` says what follows from it.
 """
@@ -33,7 +33,7 @@ OF_THE_FILE: Final = (BUILTIN_IDS["BOOTTIME"], BUILTIN_IDS["TRACE_FILE"])
 
 
 class Span(NamedTuple):
-    """What a clock read in its snapshots, ns: the least, the greatest, the longest step."""
+    """The readings of a clock in its snapshots, ns: the least, the greatest, the longest gap."""
 
     low: int
     high: int
@@ -68,7 +68,7 @@ class Stray:
     packet: int = _ABOVE
 
     def add(self, other: Stray) -> None:
-        """Count in others of that clock and side."""
+        """Add the counts of others of that clock and side."""
         self.events += other.events
         self.near, self.far = min(self.near, other.near), max(self.far, other.far)
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
@@ -79,7 +79,7 @@ class Stray:
 
 
 class Spans(Mapping[ClockId, Span]):
-    """What each clock of the snapshots read in them; without clocks that were never read.
+    """The span of each clock of the snapshots; without clocks that were never read.
 
     Attributes:
         numbers: of all clocks of snapshots, in order.
@@ -125,7 +125,7 @@ class Spans(Mapping[ClockId, Span]):
         return Span(*(int(c[k]) for c in (self.low, self.high, self.step, self.readings)))
 
     def are_known(self, which: Values) -> npt.NDArray[np.bool_]:
-        """Whether each of some clocks, by number, has any reading."""
+        """A mask of the clocks, by number, that have any reading."""
         known = which < len(self.readings)
         known[known] = self.readings[which[known]] > 0
         return known
@@ -138,7 +138,7 @@ class Spans(Mapping[ClockId, Span]):
 
 
 class Strays:
-    """How far events are outside of the span of the trace and of their clock's snapshots.
+    """The distances of events outside the span of the trace and of their clock's snapshots.
 
     Args:
         spans: of the clocks of snapshots.
@@ -214,7 +214,7 @@ class Strays:
             )
 
     def reach(self, before: bool, gap_ns: int) -> int:
-        """How far from the trace its events go on that side, with no gap so long in between."""
+        """The distance to which events go on that side of the trace, without a gap that long."""
         distances = sorted(
             (stray.near, stray.far)
             for (_, side), strays in self.found.items()
@@ -230,7 +230,7 @@ class Strays:
 
 
 def outside(values: Values, low: Values | int, high: Values | int) -> npt.NDArray[np.uint64]:
-    """How far some values are outside of a span, ns, 0 within it."""
+    """The distances of some values from a span, ns, 0 within it."""
     # Modulo 2^64: no difference overflows that.
     unsigned = values.astype(np.uint64)
     least, most = (np.asarray(end, dtype=np.int64).astype(np.uint64) for end in (low, high))

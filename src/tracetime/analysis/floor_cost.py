@@ -1,4 +1,4 @@
-"""What the floor policy costs: how far its trace time is from the tube's, and what it reorders.
+"""The cost of the floor policy: its distance from the tube's trace time, and wrong orders.
 
 Measured on every event, or on the readings that can be farthest off by the snapshots alone.
 """
@@ -43,7 +43,7 @@ _ROUNDED_NS: Final = 4
 
 
 class ConstantOffsets:
-    """Which clocks of a graph have a constant offset from a reference, a clock that counts ns.
+    """The clocks of a graph with a constant offset from a reference, a clock that counts ns.
 
     Args:
         alone: clocks that only snapshots of one list of clocks hold, which holds the reference.
@@ -56,7 +56,7 @@ class ConstantOffsets:
         self._known: dict[frozenset[ClockId], bool] = {}
 
     def limit_ns(self, clock: ClockId, span_ns: tuple[int, int] | None) -> int | None:
-        """How far floor is from the tube's estimate at most; None where that takes a tube.
+        """The greatest distance of floor from the tube's estimate; None where that takes a tube.
 
         span_ns: the least and the greatest reading of the reference that matters.
         """
@@ -77,7 +77,7 @@ class ConstantOffsets:
         return spread + spread // 2 + _ROUNDED_NS + bent
 
     def _fastest(self, clock: ClockId, at: Values, offsets: Values) -> float:
-        """How fast the estimate may run away from the offsets, at most."""
+        """The greatest rate at which the estimate may leave the offsets."""
         gaps = np.diff(at)
         moved = gaps > 0
         if not moved.any():
@@ -148,7 +148,7 @@ _NEGLIGIBLE_NS: Final = 10_000
 
 @as_json("clock at_most_ns events_reordered clocks_left_out clocks_untied is_limit")
 class FloorCost(Document):
-    """How far the floor policy's trace time is from the tube's estimate.
+    """The distance of the floor policy's trace time from the tube's estimate.
 
     Attributes:
         clock: the clock of the events that are farthest; null without any.
@@ -202,7 +202,7 @@ class FloorCost(Document):
             self.clock, self.at_most_ns = clock, distance_ns
 
     def join(self, events: FloorCost) -> None:
-        """Take over what was seen of every event."""
+        """Add the distances and orders of every event."""
         if events.clock is not None:
             self.clock, self.at_most_ns = events.clock, events.at_most_ns
         self.events_reordered = events.events_reordered
@@ -212,12 +212,12 @@ class FloorCost(Document):
 
     @property
     def clocks_untied(self) -> Count:
-        """Of how many clocks nothing says how far off they are."""
+        """The number of clocks whose distance is unknown."""
         return len(self.untied)
 
     @property
     def is_limit(self) -> bool:
-        """Whether no event is farther off than at_most_ns."""
+        """Whether `at_most_ns` is a limit: no event is farther off."""
         return self.settled and not self.untied
 
     @property
@@ -328,7 +328,7 @@ def _compare_at_ends(
     span_ns: tuple[int, int] | None,
     late: bool,
 ) -> None:
-    """Compare what floor and the tube make of readings of a clock at the ends of its first hop.
+    """Compare floor with the tube for readings of a clock at the ends of its first hop.
 
     late: floor may have used any snapshot of the clock and the reference before these.
     """
@@ -359,7 +359,7 @@ def _compare_at_ends(
 
 
 def _ends(graph: Graph, clock: ClockId, trace_clock: ClockId, span_ns: tuple[int, int]) -> Values:
-    """What a clock read at two trace times, where floor has a path back."""
+    """The readings of a clock at two trace times, where floor has a path back."""
     try:
         there = coat(graph).convert(list(span_ns), trace_clock, clock, errors="mask")
     except TracetimeError:

@@ -56,7 +56,7 @@ class Group:
 
 
 class Groups(NamedTuple):
-    """Many groups as columns of int64; see `Group`.
+    """The columns of many groups, int64; see `Group`.
 
     Attributes:
         key: number of the clock and status, as one number.
@@ -77,7 +77,7 @@ class Groups(NamedTuple):
 
     @property
     def clock(self) -> Values:
-        """The number of the clock of each."""
+        """The number of each group's clock."""
         return self.key // len(REASONS)
 
     @property
@@ -85,7 +85,7 @@ class Groups(NamedTuple):
         return self.key % len(REASONS)
 
     def each(self, rows: Values, clocks: list[ClockId]) -> list[Group]:
-        """Some of them as objects; clocks: by number."""
+        """The groups of some rows as objects; clocks: by number."""
         return [
             Group(clocks[key // len(REASONS)], REASONS[key % len(REASONS)], *counts)
             for key, *counts in zip(
@@ -95,7 +95,7 @@ class Groups(NamedTuple):
 
 
 class GroupCounter:
-    """Counts the rows of batches by clock and status."""
+    """A counter of rows of batches by clock and status."""
 
     def __init__(self) -> None:
         self._batches: list[Groups] = []
@@ -146,7 +146,7 @@ class GroupCounter:
             self.take()
 
     def take(self) -> Groups:
-        """What was counted, by batch of the first, then by number of the clock and status."""
+        """The counts, by batch of the first row, then by number of the clock and status."""
         if len(self._batches) != 1:
             nothing = np.empty((len(Groups._fields), 0), dtype=np.int64)
             every = Groups(*map(np.concatenate, zip(Groups(*nothing), *self._batches, strict=True)))
@@ -158,7 +158,7 @@ class GroupCounter:
 
 
 def _merged(rows: Groups) -> Groups:
-    """Rows of one clock and status as one, in order of these; the rows are in file order."""
+    """The sums of rows of one clock and status, in order of these; the rows are in file order."""
     if not len(rows.key):
         return rows
     # Few kinds of rows fit in 16 bits, where a stable sort is a radix sort.
@@ -168,7 +168,7 @@ def _merged(rows: Groups) -> Groups:
 
 
 def _runs(rows: Groups) -> Groups:
-    """Rows of one key that follow each other as one."""
+    """The sums of rows of one key that follow each other."""
     starts = run_starts(rows.key)
     ends = np.append(starts[1:], len(rows.key)) - 1
     negative, first_negative = _negative_in_runs(rows.negative, starts, ends)
@@ -188,7 +188,7 @@ def _runs(rows: Groups) -> Groups:
 
 
 def _negative_in_runs(negative: Values, starts: Values, ends: Values) -> tuple[Values, Values]:
-    """What `negative` adds up to in each run, and the first row of it that has any, if one has."""
+    """The sum of `negative` in each run, and the first row of it that has any."""
     if not negative.any():
         return np.zeros(len(starts), dtype=np.int64), starts
     # Rows without any come after all that have some.

@@ -21,7 +21,7 @@ _PACKET: Final = 0
 
 
 class KeptOrder:
-    """Moves estimates of track events forward to that of the event before them.
+    """A mover of track events' estimates forward to that of the event before them.
 
     Events of a packet sequence that floor places in the order of the file stay in that order, where
     the bar of the later one reaches so far.
@@ -36,12 +36,12 @@ class KeptOrder:
 
     @property
     def kept(self) -> int:
-        """How many events were moved."""
+        """The number of events that were moved."""
         return self._sequences.kept
 
     @property
     def reversed(self) -> int:
-        """How many come before one which floor puts before them: their bars exclude it."""
+        """The number of events whose bars exclude that they come where floor puts them."""
         return self._sequences.reversed
 
     def keep(self, floor: Columns, tube: Columns) -> Columns:

@@ -1,4 +1,4 @@
-"""How far off events can be where Perfetto's rule draws them: by clock, over time, in steps.
+"""The errors of events drawn by Perfetto's rule: by clock, over time, in segments.
 
 The tube says where an event can have been, floor where it is drawn. Memory is bounded, however many
 events and clocks there are.
@@ -35,7 +35,7 @@ BEFORE_ZERO: Final = "before_zero"
 
 
 class Steps(NamedTuple):
-    """Errors of the events of a clock: each step holds from its time until the next one's.
+    """The errors of a clock's events: each value holds from its time until the next one's.
 
     Attributes:
         time: int64[n], ns of trace time, ascending: where the first event of the step is drawn.
@@ -51,7 +51,7 @@ class Steps(NamedTuple):
 
 
 class ClockError(NamedTuple):
-    """How far off events of one clock are drawn.
+    """The error of events of one clock where they are drawn.
 
     Attributes:
         events: that are drawn and have an error bar.
@@ -143,7 +143,7 @@ class PlacementErrors:
             self._settle()
 
     def _settle(self) -> None:
-        """Put what waits into steps: in longer ones where they are too many."""
+        """Put the waiting events into segments: into longer ones where they are too many."""
         if not self._waiting:
             return
         self._kept = _joined(
@@ -211,7 +211,7 @@ class PlacementErrors:
         return sorted(found, key=lambda one: (not one.drawn, -one.events, one.clock.order()))
 
     def steps(self, clock: ClockId, most: int) -> Steps:
-        """The errors of a clock of `clocks` in so many steps at most; none is understated."""
+        """The errors of a clock of `clocks` in so many segments at most; none is understated."""
         self._settle()
         number = self._numbers.clocks.index(clock)
         first, end = np.searchsorted(self._kept[0], [number, number + 1])
@@ -225,7 +225,7 @@ class PlacementErrors:
 
 
 def _joined(columns: list[Values], length: int) -> list[Values]:
-    """Steps of one clock within the same 2^length ns as one, in order of clock and time."""
+    """The segments of one clock within the same 2^length ns as one, in order of clock and time."""
     order = np.lexsort((columns[1], columns[0]))
     numbers, time, offset, error, low, high = (column[order] for column in columns)
     bucket = time >> length
@@ -244,7 +244,7 @@ def _joined(columns: list[Values], length: int) -> list[Values]:
 
 
 def _changes(columns: list[Values]) -> list[Values]:
-    """Steps of one clock without those that repeat the one before."""
+    """The segments of one clock without those that repeat the one before."""
     new = np.ones(len(columns[0]), dtype=bool)
     new[1:] = np.logical_or.reduce([c[1:] != c[:-1] for c in columns[3:]])
     return [column[new] for column in columns]

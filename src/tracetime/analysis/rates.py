@@ -1,4 +1,4 @@
-"""How fast each clock runs, measured against its reference clock."""
+"""The rates of clocks, measured against their reference clocks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LEAST_SHARE: Final = 0.8
 
 
 class Rate(NamedTuple):
-    """How fast a clock runs: ns gained per ns of its reference; and the first snapshots of both."""
+    """The rate of a clock: ns gained per ns of its reference; and the first snapshots of both."""
 
     reference: ClockId
     rate: float
@@ -42,7 +42,7 @@ class Rate(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What a clock and its reference read in the snapshots that they share, in file order."""
+    """The readings of a clock and its reference in the snapshots that they share, in file order."""
 
     reference: ClockId
     snapshots: Values
@@ -51,7 +51,7 @@ class Read(NamedTuple):
 
 
 def rates_of(read: Mapping[ClockId, Read]) -> dict[ClockId, Rate]:
-    """The rates that most gaps between snapshots agree on; of all clocks together.
+    """The rates that most gaps between snapshots agree on, of all clocks together.
 
     Clocks with none are left out: gaps do not agree, or snapshots are few or too close.
     """

@@ -38,7 +38,7 @@ class Series(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """From each reading of a clock to its next one, in file order: int64 arrays of one length.
+    """The pairs of a reading and the next of its clock, in file order: int64 arrays of one length.
 
     Attributes:
         packets: of the later one.
@@ -55,7 +55,7 @@ class Steps(NamedTuple):
 
 
 class Written:
-    """Readings by clock, snapshot and packet, those beyond int64 ns left out.
+    """The readings by clock, snapshot and packet, those beyond int64 ns left out.
 
     Attributes:
         clocks: that were read.
@@ -78,7 +78,7 @@ class Written:
         self.signs: Values = written.signs
 
     def only(self, rows: npt.NDArray[np.bool_]) -> Written:
-        """The same of some of the readings."""
+        """The readings of some rows."""
         part = copy(self)
         part.__dict__.pop("_by_clock", None)
         part.packets, part.clock = self.packets[rows], self.clock[rows]
@@ -86,7 +86,7 @@ class Written:
         return part
 
     def steps(self) -> Steps:
-        """From each reading to the next of its clock, by clock and then in file order."""
+        """The pairs of a reading and the next of its clock, by clock and then in file order."""
         order = np.argsort(self.clock, kind="stable")
         clock, packets, values = self.clock[order], self.packets[order], self.values_ns[order]
         same = clock[1:] == clock[:-1]
@@ -110,7 +110,7 @@ class Written:
 
     @cached_property
     def _by_clock(self) -> tuple[Values, list[int], dict[tuple[int, int, int], int]]:
-        """The rows by clock, where each clock's end, and the clocks' numbers."""
+        """The rows by clock, the end of each clock's rows, and the clocks' numbers."""
         order = np.argsort(self.clock, kind="stable")
         ends = np.searchsorted(self.clock[order], np.arange(len(self.clocks) + 1)).tolist()
         numbers = {(c.clock, c.sequence, c.machine): k for k, c in enumerate(self.clocks)}
@@ -136,7 +136,7 @@ class Written:
         return ids[which[at]], ours[at], values[there]
 
     def series(self, least: int = 1, *, turning: bool = False) -> list[Series]:
-        """The snapshots by what they list, the most frequent first.
+        """The series of snapshots that list the same clocks, the most frequent first.
 
         least: lists that fewer snapshots have are left out.
         turning: lists whose readings are in one order throughout are left out, too.
@@ -192,7 +192,7 @@ READ_WITHIN_NS: Final = 1_000_000
 
 
 class Start(NamedTuple):
-    """Where a recording begins.
+    """The start of a recording.
 
     Attributes:
         packet, offset: its first packet, and the byte of the uncompressed file where that begins.
@@ -206,14 +206,14 @@ class Start(NamedTuple):
 
 
 class Break(NamedTuple):
-    """Where clocks fall together, or apart: the packet, and by how much at most they fall."""
+    """A fall of clocks, together or apart: the packet, and the greatest fall."""
 
     packet: int
     fall_ns: int
 
 
 def starts(signs: Values) -> list[Start]:
-    """Return where the second and later recordings begin, by what recorders write."""
+    """Return the starts of the second and later recordings, by the packets that recorders write."""
     packets, offsets, fields, machines = signs
     # Other machines of a trace describe themselves, too.
     kinds = [packets[(fields == field) & (machines == 0)] for field in _ONCE]
@@ -284,7 +284,7 @@ def breaks(written: Written) -> list[Break]:
 
 
 def _groups(by_ns: Values) -> int:
-    """Return by how many different times clocks advanced."""
+    """Return the number of different times by which clocks advanced."""
     sorted_ns = np.sort(by_ns).astype(np.float64)
     return 1 + int(
         np.count_nonzero(np.diff(sorted_ns) > _APART_NS + np.abs(sorted_ns[1:]) * _ALIKE)

@@ -1,4 +1,4 @@
-"""What came of an import: events by kind and status, each clock, and why anything has no time.
+"""The summary of an import: events by kind and status, each clock, and reasons without a time.
 
 `event_counts.py` counts; `commands/` prints.
 """
@@ -52,7 +52,7 @@ _FAULTS_QUOTED: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class KindCount:
-    """Events of one kind: how many, and how many with each status.
+    """The events of one kind: their number, and the numbers with each status.
 
     Attributes:
         kind: the kind.
@@ -97,7 +97,7 @@ class ClockUse:
 
     @property
     def scope(self) -> Scope:
-        """Where the clock's number has a meaning."""
+        """The scope in which the clock's number has a meaning."""
         return self.clock.scope
 
 
@@ -114,7 +114,7 @@ class ClockEvents(NamedTuple):
 
 
 class ToFloorCost(NamedTuple):
-    """How far to_time of the floor policy is from where the tube puts that trace time.
+    """The distance of floor's to_time from the tube's place for that trace time.
 
     Attributes:
         at_most_ns: how far, ns.
@@ -148,7 +148,7 @@ class Unresolved:
 )
 @dataclass(frozen=True, slots=True)
 class Summary(Document):
-    """What came of an import.
+    """The summary of an import.
 
     Attributes:
         trace: the trace, as it was named.
@@ -196,7 +196,7 @@ class Summary(Document):
 
     @property
     def unresolved(self) -> Count:
-        """How many events have no trace time."""
+        """The number of events without a trace time."""
         return sum(reason.events for reason in self.reasons)
 
     @property
@@ -210,7 +210,7 @@ class Summary(Document):
 
 @dataclass(frozen=True, slots=True)
 class ConvertOptions:
-    """How events were converted: by which policy and bars, to which clock too, with names."""
+    """The options of a conversion of events: policy and bars, another clock, names."""
 
     policy: PolicyName = "floor"
     bars: Bars = "estimated"
@@ -226,7 +226,7 @@ def summarise(
     options: ConvertOptions,
     cost: FloorCost | None = None,
 ) -> Summary:
-    """Put together what was counted with what the trace says about its clocks.
+    """Return the summary of counts and of the trace's own facts about its clocks.
 
     Args:
         reading: of the trace, at its end.
@@ -269,7 +269,7 @@ def summarise(
 def _floor_cost(
     trace: Trace, rows: int, groups: Sequence[Group], infos: Sequence[ClockInfo]
 ) -> FloorCost:
-    """What floor costs, from the snapshots; from every event where those leave it open."""
+    """The cost of floor, from the snapshots; from every event where those leave it open."""
     there = {info.clock for info in infos if info.snapshots}
     spans = {
         group.clock: (group.least_ns, group.most_ns)
@@ -292,7 +292,7 @@ def _floor_cost(
 
 
 def settle_cost(trace: Trace, summary: Summary) -> None:
-    """Where a summary does not settle what floor costs, place every event again, by the tube.
+    """Place every event again, by the tube, where a summary does not settle the cost of floor.
 
     Not in the largest traces: it takes about as long as it took to write them.
     """
@@ -304,7 +304,7 @@ def settle_cost(trace: Trace, summary: Summary) -> None:
 
 
 def _kinds(counted: Counter[tuple[int, int]], names: list[str]) -> tuple[KindCount, ...]:
-    """Counts by kind, the most frequent first; names: of the kinds, by code."""
+    """The counts by kind, the most frequent first; names: of the kinds, by code."""
     by_kind: dict[str, dict[str, int]] = defaultdict(dict)
     for (kind, status), events in counted.most_common():
         by_kind[names[kind]][REASONS[status]] = events
@@ -349,7 +349,7 @@ def _advice(
     faults: Mapping[tuple[ClockId, int], str],
     in_snapshots: set[ClockId],
 ) -> str:
-    """What the tube says of these clocks, and general advice for the others.
+    """The tube's advice on these clocks, and general advice on the others.
 
     in_snapshots: by floor, the clocks that snapshots hold.
     """

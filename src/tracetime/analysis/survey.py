@@ -1,4 +1,4 @@
-"""What the doctor examines: the events of a trace, counted in one reading, and its clock graph.
+"""The survey of a trace for the doctor: its events, counted in one pass, and its clock graph.
 
 The file was read before for all of its snapshots: what has to be counted is known, and nothing is
 read a third time.
@@ -158,7 +158,7 @@ class Survey:
                     self._compare(clock, source[ours], columns["trace_time"][ours])
 
     def _compare(self, clock: ClockId, source: Values, placed: Values) -> None:
-        """Note where events would be if floor had known all snapshots."""
+        """Note the places of events if floor had known all snapshots."""
         readings = source // self.infos[clock].unit_ns
         there = self.trace.clocks.convert(readings, clock, self.trace_clock, errors="mask")
         better, known = known_of(there)
@@ -210,7 +210,7 @@ class Survey:
 
     @cached_property
     def ways(self) -> Ways:
-        """How clocks of snapshots lead to trace time, by number."""
+        """The paths of clocks of snapshots to trace time, by number."""
         return self.graph.floor.variations(list(self.infos), self.trace_clock)
 
     @cached_property
@@ -229,12 +229,12 @@ class Survey:
 
     @cached_property
     def used(self) -> dict[ClockId, int]:
-        """How many events each clock has, by clock."""
+        """The number of events of each clock, by clock."""
         return self._by_clock(np.ones(len(self.counted.key), dtype=bool))
 
     @cached_property
     def lost(self) -> dict[ClockId, int]:
-        """How many events of each clock have no trace time."""
+        """The number of events of each clock without a trace time."""
         return self._by_clock(~is_any_of(self.counted.status, PLACED))
 
     def _by_clock(self, rows: npt.NDArray[np.bool_]) -> dict[ClockId, int]:
@@ -247,7 +247,7 @@ class Survey:
 
     @cached_property
     def discontinuities(self) -> PairDiscontinuities:
-        """What happened to pairs of clocks, by their snapshots; what orders show is told apart."""
+        """The discontinuities of pairs of clocks, by their snapshots; those by orders are apart."""
         found = self.graph.tubes.discontinuities(self._examined[0])
         told = self.contradictions
         parts = [part for pair, part in found.by_pair().items() if pair not in told]
@@ -256,7 +256,7 @@ class Survey:
 
     @cached_property
     def contradictions(self) -> dict[tuple[ClockId, ClockId], Contradiction]:
-        """By pair of clocks, the steadier first: messages that contradict its snapshots."""
+        """The messages that contradict snapshots, by pair of clocks, the steadier first."""
         found = {}
         for one, other in self.graph.state.orders.pairs()[:MOST_ORDERED]:
             with suppress(TracetimeError):
@@ -268,7 +268,7 @@ class Survey:
 
     @property
     def most_examined(self) -> int:
-        """For so many pairs of clocks tubes are made to see what happened to them."""
+        """The number of pairs of clocks whose discontinuities are looked for."""
         return min(MOST_EXAMINED, self.graph.most_tubes or MOST_EXAMINED)
 
     @property
@@ -278,7 +278,7 @@ class Survey:
 
     @cached_property
     def _examined(self) -> tuple[list[tuple[ClockId, ClockId]], list[tuple[ClockId, ClockId]]]:
-        """The pairs of clocks to which anything may have happened: examined, and left out."""
+        """The pairs of clocks that may have a discontinuity: those examined, and those left out."""
         pairs = eventful(self.graph)
         most_used = sorted(pairs, key=lambda pair: -self.used.get(pair[1], 0))
         chosen = {pair for pair in most_used[: self.most_examined] if self._has_room(*pair)}
@@ -299,7 +299,7 @@ class Survey:
 
     @property
     def reordered(self) -> int:
-        """How many events floor puts in another order than they had by their bars."""
+        """The number of events that floor puts in another order than they had by their bars."""
         return self._floor_cost.events_reordered or 0
 
     @cached_property
@@ -311,7 +311,7 @@ class Survey:
         return {self.clocks[k]: most for k, most in healthy_ns.items() if drift_ns[k] > most}
 
     def _healthy_ns(self, clock: ClockId) -> int:
-        """The tolerance, plus what the clocks on the path to trace time gain or lose by ticking."""
+        """The tolerance, plus the ticks of the clocks on the path to trace time."""
         ticks = map(self.tick_ns, self.graph.path(clock, self.trace_clock))
         return self.tolerance_ns + sum(tick for tick in ticks if tick > 1)
 
@@ -325,14 +325,14 @@ class Survey:
 
     @property
     def equated(self) -> ClockId | None:
-        """The BOOTTIME that the trace clock is by Perfetto's rule alone; None for any other."""
+        """The BOOTTIME that equals the trace clock by Perfetto's rule alone; None without."""
         info = self.infos.get(self.trace_clock)
         if self.trace_clock.clock != _TRACE_FILE or info is None or info.first_ns or info.last_ns:
             return None
         return replace(self.trace_clock, clock=_BOOTTIME)
 
     def tick_ns(self, clock: ClockId) -> int:
-        """What a clock steps by: its unit at least, and what its readings show."""
+        """The resolution of a clock: its unit at least, and what its readings show."""
         recorded = self.trace.recorded_domains.get(clock)
         # The graph's own is 1 where half-widths were measured: they hold the tick.
         known = [self.graph.domain(clock).tick_ns, None if recorded is None else recorded.tick_ns]
@@ -347,7 +347,7 @@ class Survey:
         return readings >= LEAST_READINGS
 
     def visible_tick_ns(self, clock: ClockId) -> float | None:
-        """What a clock ticks by where its readings show more than it is said to; else None."""
+        """The resolution of a clock by its readings, where coarser than declared; else None."""
         tick = self.graph.tubes.observed_tick(clock) if clock in self.infos else None
         return None if tick is None else tick.period_ns
 
@@ -370,12 +370,12 @@ class Survey:
 
     @cached_property
     def declared(self) -> dict[ClockId, ClockDomain]:
-        """What is declared of clocks."""
+        """The domain of a clock, as declared."""
         return dict(self.graph.state.domains)
 
     @cached_property
     def rates(self) -> dict[ClockId, Rate]:
-        """How fast each clock runs, where its readings show that."""
+        """The rates of the clocks, where their readings show them."""
         return rates_of(
             {
                 clock: Read(reference, *self.unfolded(clock, reference))
@@ -400,7 +400,7 @@ class Survey:
         return packets
 
     def count_placed(self, spans: list[tuple[int, int | None]]) -> int:
-        """How many events within some spans of packets snapshots placed; None: to the end.
+        """The number of events in some spans of packets that snapshots placed; None: to the end.
 
         Spans begin and end at packets whose snapshots were not taken whole or moved trace time, or
         at the packet before or after one. Readings of the trace clock need no snapshot.
@@ -412,7 +412,7 @@ class Survey:
     def count_within(
         self, spans: Mapping[ClockId, Values | list[tuple[int, int]]]
     ) -> dict[ClockId, int]:
-        """How many events of each clock have a reading (ns) within one of some spans.
+        """The number of events of each clock with a reading (ns) within one of some spans.
 
         The ends are included; each is a reading of the clock's snapshots, 1 ns before or after one,
         or beyond all events on its side. Events of the trace clock are not counted.
@@ -483,12 +483,12 @@ class Survey:
         return self._paths[clock]
 
     def reference(self, clock: ClockId) -> ClockId | None:
-        """The clock that it is compared with: the trace clock, else the steadiest of its lists."""
+        """The reference of a clock: the trace clock, else the steadiest clock of its lists."""
         return self._references.get(clock)
 
     @cached_property
     def reference_readings(self) -> tuple[Values, Values, Values]:
-        """By number of a clock, its readings in snapshots that it shares with its reference.
+        """The readings of each clock, by number, in the snapshots with its reference.
 
         How many, the least and the greatest, ns.
         """
@@ -504,11 +504,11 @@ class Survey:
         return {clock: listed.clocks[reference] for clock, reference in found if reference >= 0}
 
     def neighbours(self, clock: ClockId) -> list[ClockId]:
-        """The clocks that it shares snapshots with, in order."""
+        """The neighbours of a clock, which it shares snapshots with, in order."""
         return sorted({other for clocks in self.series_of(clock) for other in clocks} - {clock})
 
     def series_of(self, clock: ClockId) -> list[tuple[ClockId, ...]]:
-        """Those of `series` that have a clock."""
+        """The lists of clocks with a clock in them."""
         return self._series_of.get(clock, [])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Where an instant that a person wrote is in a trace; see `clocks/wall_time.py`."""
+"""The place in a trace of an instant that a person wrote; see `clocks/wall_time.py`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Span(NamedTuple):
 def reading_of(
     trace: Trace, instant: Instant, policy: PolicyName = "floor", bars: Bars = "estimated"
 ) -> tuple[int, ClockId]:
-    """Return what a clock read at the instant, and which clock.
+    """Return the reading of a clock at the instant, and the clock.
 
     That is the trace clock for a reading, and for a time after the start of the trace. The others
     are of REALTIME.

@@ -1,4 +1,4 @@
-"""Slices of different clocks of which error bars cannot say whether they overlap.
+"""Slices of different clocks whose error bars leave open whether they overlap.
 
 Two slices overlap if each begins before the other one ends. Where the bars of these readings are
 apart, that is decided; else it is not. Slices are compared on the clock at which their paths meet:
@@ -60,7 +60,7 @@ class Spans(NamedTuple):
     group: Values
 
     def of(self, rows: Rows | npt.NDArray[np.bool_]) -> Spans:
-        """Some of them."""
+        """The spans of some rows."""
         return Spans(
             self.begin_earliest[rows],
             self.begin_latest[rows],
@@ -72,7 +72,7 @@ class Spans(NamedTuple):
 
 
 def count_undecided(spans: Spans) -> Values:
-    """With how many spans of other groups each may overlap, or not.
+    """The number of spans of other groups that each may overlap, or not.
 
     By their bars two spans overlap where each has begun before the other one can have ended; they
     are apart where one has ended before the other one can have begun. So it is undecided where
@@ -113,7 +113,7 @@ def _by_group(group: Values) -> Iterator[Rows]:
 
 
 def pairs_to_show(spans: Spans, affected: Rows, clock: Values, most: int) -> list[tuple[int, int]]:
-    """Pairs that are undecided: first those with most at stake of each two clocks, then others.
+    """Undecided pairs: first those with most at stake of each two clocks, then others.
 
     At stake is the time that two spans may overlap, at most the length of the shorter one. Of very
     many pairs, those of the longest affected spans are looked at.
@@ -178,7 +178,7 @@ def _candidates(spans: Spans, affected: Rows) -> tuple[Rows, Rows]:
 
 
 def _ranges(starts: Rows, counts: Values) -> Rows:
-    """Numbers from each start, as many as its count."""
+    """The numbers from each start, as many as its count."""
     before = np.cumsum(counts) - counts
     numbers: Rows = np.arange(int(counts.sum())) + np.repeat(starts - before, counts)
     return numbers
@@ -192,7 +192,7 @@ _NOT_HERE = -1
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Meeting:
-    """Where paths meet.
+    """A clock at which paths meet.
 
     Attributes:
         on: the clock on which to compare.
@@ -207,7 +207,7 @@ class Meeting:
     unsteady: npt.NDArray[np.bool_]
 
     def members(self, begins: Numbers, ends: Numbers) -> tuple[Rows, Values]:
-        """The slices both of whose clocks come here, and the group of each.
+        """The slices whose clocks both come here, and the group of each.
 
         Those of one group are not compared here. Slices that begin on one clock and end on another
         one that first meets it here are groups of their own: neither clock decides about them; so
@@ -223,7 +223,7 @@ class Meeting:
 
 
 def meetings(graph: Graph, trace_clock: ClockId, clocks: list[ClockId]) -> Iterator[Meeting]:
-    """Where the paths of some clocks to the trace clock meet, by number of the clocks.
+    """The clocks where the paths of some clocks to the trace clock meet, by number.
 
     A clock that was set back does not tell what came first: another one takes its place, or what
     meets there is not compared.
@@ -313,7 +313,7 @@ class Place(NamedTuple):
 
     @property
     def at_stake(self) -> tuple[int, int]:
-        """How long they may overlap, and for how long that is open, ns."""
+        """The longest possible overlap, and the time for which it is open, ns."""
         first, last = self.window
         shorter = min(side.end.estimate - side.begin.estimate for side in (self.one, self.other))
         return min(shorter, last - first), last - first
@@ -321,7 +321,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UndecidedOverlaps:
-    """What error bars leave open about the slices of a trace.
+    """The overlaps of slices of a trace that error bars leave open.
 
     Attributes:
         compared: how many slices have bars at both ends.
@@ -397,7 +397,7 @@ def undecided_overlaps(
 
 
 def _placed(ends: SliceEnds, on: ClockId, rows: Rows, bars: Bars) -> tuple[Rows, Columns, Columns]:
-    """Which of some slices have bars at both ends; and these bars."""
+    """A mask of the slices with bars at both ends, and these bars."""
     first, last = ends.place(on, rows, bars)
     placed = np.flatnonzero(
         (first["earliest"] <= first["latest"])

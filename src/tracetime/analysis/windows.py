@@ -1,4 +1,4 @@
-"""Events counted by their place between marks, from which follow counts of every span of marks."""
+"""Counts of events by their place between marks, from which those of any span follow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Values = npt.NDArray[np.int64]
 
 
 class Counts:
-    """How many values were at each of some marks, and between each two; for several lists of these.
+    """The numbers of values at each of some marks, and between each two; for several lists.
 
     Args:
         marks: int64, list by list, ascending and each once within a list.
@@ -30,7 +30,7 @@ class Counts:
         count_between(self._marks, self._starts, which, values, self._counts)
 
     def within(self, which: int, spans: Values | Iterable[tuple[int, int]]) -> int:
-        """How many values of a list are within any of some spans, their ends included.
+        """The number of a list's values within any of some spans, their ends included.
 
         An end is a mark, the last number before one or the first after one, or has no value
         beyond it on its side.
@@ -54,5 +54,5 @@ class Between:
         self._counts.add(np.zeros(len(values), dtype=np.int64), values)
 
     def within(self, spans: Iterable[tuple[int, int]]) -> int:
-        """How many values are within any of some spans; see `Counts.within`."""
+        """The number of values within any of some spans; see `Counts.within`."""
         return self._counts.within(0, spans)

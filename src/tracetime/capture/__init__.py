@@ -1,1 +1,1 @@
-"""Sampling live clocks: brackets, calibrations, and what the clocks promise."""
+"""Sampling live clocks: brackets, calibrations, and checks of the clocks' promises."""

@@ -1,4 +1,4 @@
-"""The threads of a recording: one takes its snapshots, one puts what is recorded into the file."""
+"""The threads of a recording: one takes its snapshots, one flushes events into the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _S: Final = 1_000_000_000
 
 
 class Background:
-    """The threads; they run until `end`.
+    """The threads of a recording; they run until `end`.
 
     Args:
         snapshots, flushing, schedule: the recording's.

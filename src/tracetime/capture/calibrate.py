@@ -1,4 +1,4 @@
-"""`calibrate`: which clocks this machine has, and what each is like against a reference."""
+"""`calibrate`: the clocks of this machine, each measured against a reference."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ class ClockCalibration(Document):
 
     @property
     def _id(self) -> Count:
-        """Its number, as in traces."""
+        """The number of the clock, as in traces."""
         return self.id.clock
 
     @property
     def _tick_ns(self) -> NotNegative:
-        """What it steps by, ns, as measured."""
+        """The resolution of the clock, ns, as measured."""
         return round(self.tick_ns, 3)
 
     @property
@@ -103,7 +103,7 @@ class ClockCalibration(Document):
 
     @property
     def _half_width_ns(self) -> Spread:
-        """How far the offset can be off, ns; all 0 of the reference."""
+        """The error of the offset at most, ns; all 0 of the reference."""
         return self.half_width_ns or Spread(0, 0, 0, 0)
 
 
@@ -224,7 +224,7 @@ def _describe(
 
 
 def _drift_ppm(at: Values, offsets: Values, spread: Spread, limit_ppm: float) -> float | None:
-    """Slope of the offset by least squares; None if half-widths hide the drift that is allowed."""
+    """The slope of the offset by least squares; None if half-widths hide the allowed drift."""
     span_ns = int(at[-1] - at[0])
     if span_ns <= 0 or 2 * spread.median / span_ns > limit_ppm * 1e-6:
         return None
@@ -236,7 +236,7 @@ def _drift_ppm(at: Values, offsets: Values, spread: Spread, limit_ppm: float) ->
 
 
 def _read_ns(source: ClockSource, clock: ClockId) -> int:
-    """What one reading costs, ns."""
+    """The duration of one reading, ns."""
     code = source.native_code(clock)
     partners = source.partners(clock)
     try:

@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 
 class _ThreadState(threading.local):
-    """What one thread is doing."""
+    """The state of one thread's calls."""
 
     def __init__(self) -> None:
         self.busy = False

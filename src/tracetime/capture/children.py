@@ -1,4 +1,4 @@
-"""Processes of multiprocessing: which they are, and that they lose nothing at their end."""
+"""Processes of multiprocessing: how to know them, and to lose nothing at their end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 
 class Closable(Protocol):
-    """What is closed when the process ends."""
+    """A recording, or its part, to close when the process ends."""
 
     def close(self) -> None:
         """Close it."""

@@ -1,4 +1,4 @@
-"""Which clocks are sampled, how each is read, and what each is like: decided before sampling."""
+"""The choice of clocks before sampling: their sources, their properties, and the reference."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROUNDING_NS: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """One clock that is sampled.
+    """A clock that is sampled.
 
     Attributes:
         name, clock, source: as `Found`.
@@ -50,7 +50,7 @@ class Chosen:
 
     @property
     def counts(self) -> bool:
-        """Whether its readings are ticks, to be converted to ns."""
+        """Whether readings of the clock are ticks, to be converted to ns."""
         return self.domain.ns_per_tick != 1 or self.partner is not None
 
 
@@ -171,7 +171,7 @@ def _chosen(
 
 
 class Unwrapper:
-    """Undoes the wraps of one counter from reading to reading, and notices when it goes back.
+    """The count of one counter without its wraps; it notices when the counter goes back.
 
     Args:
         valid_bits: how many bits of a reading count.

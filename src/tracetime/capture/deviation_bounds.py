@@ -1,4 +1,4 @@
-"""Whether the deviation that a device claims bounds how far apart it read the clocks.
+"""A check that the deviation that a device claims bounds the time between its readings.
 
 Vulkan's conformance test does not check that; error bars rest on it.
 """
@@ -132,7 +132,7 @@ def _across_hosts(
 
 
 def half_width_ns(deviation_ns: int, drift: float, one: ClockDomain, other: ClockDomain) -> int:
-    """Of two clocks read together: M (1 + D) and both ticks, ns, rounded up."""
+    """The half-width of two clocks read together: M (1 + D) and both ticks, ns, rounded up."""
     return deviation_ns + math.ceil(deviation_ns * drift) + _ticks(one, other)
 
 

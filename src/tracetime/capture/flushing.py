@@ -1,4 +1,4 @@
-"""When what is recorded is put into the file: by a thread of its own, or as it is requested."""
+"""The flushes of a recording into its file: by a thread, or on request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracetime.formats.perfetto.write.writer import TraceWriter
 
 
 class Ending:
-    """Like `threading.Event`, but safe for a signal's handler.
+    """An event like `threading.Event`, but safe for a signal's handler.
 
     A handler that interrupts a method of an Event, or raises there, may leave its lock locked.
     """
@@ -94,7 +94,7 @@ class Flushing:
             self.error = None
 
     def fail(self, error: UsageError) -> None:
-        """Keep why the file cannot be written."""
+        """Keep the error for which the file cannot be written."""
         self.error = error
         self._problems.note(THE_FILE, str(error))
 

@@ -37,7 +37,7 @@ class Parts:
         self.path = str(Path(path).absolute())
 
     def begin(self, owner: object, *, sync: bool) -> TraceWriter:
-        """This process's part: its tracks have numbers that no other part's have."""
+        """Return the writer of this process's part: no other part has tracks of its numbers."""
         pid = os.getpid()
         for number in itertools.count():
             label = f"{pid}-{number}" if number else str(pid)
@@ -49,7 +49,7 @@ class Parts:
         return TraceWriter(path, overwrite=False, sync=sync, part=part)
 
     def remove(self) -> None:
-        """Remove what a recording that was not closed has left."""
+        """Remove the parts that a recording left which was not closed."""
         for path in self.ended():
             Path(path).unlink()
 
@@ -110,7 +110,7 @@ def _lock(file: IO[bytes]) -> None:
 
 
 def _write(recording: IO[bytes], paths: list[str], out: IO[bytes]) -> None:
-    """The packets of the recording and of its parts; one that is cut off is left out."""
+    """Write the packets of the recording and of its parts; one that is cut off is left out."""
     own = Part(0, set())
     size = scan(recording, own)
     recording.seek(0)

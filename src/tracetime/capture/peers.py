@@ -28,7 +28,7 @@ _OTHER_FILES: Final = 100
 
 
 class PeerRecording(NamedTuple):
-    """What a peer gets of the recording that it is part of.
+    """The parts of a recording that a peer uses.
 
     Attributes:
         interval_s: from one exchange to the next, where no target says how long.
@@ -50,27 +50,27 @@ class Peer(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called; no other peer of the recording is called so."""
+        """The name of the peer; no other peer of the recording has it."""
 
     @property
     def exchanges(self) -> int:
-        """How many are in the trace so far."""
+        """The number of its exchanges in the trace so far."""
 
     @property
     def most_files(self) -> int:
-        """How many files it has open at most."""
+        """The number of files that it has open at most."""
 
     def check(self) -> None:
-        """Raise UsageError where it cannot start."""
+        """Raise UsageError where the peer cannot start."""
 
     def start(self, recording: PeerRecording) -> None:
         """Begin to exchange messages, in a thread of its own."""
 
     def stop(self) -> None:
-        """End that, soon; may be repeated, and called by a signal's handler."""
+        """End the exchanges, soon; may be repeated, and called by a signal's handler."""
 
     def join(self, timeout_s: float) -> None:
-        """Wait until it has ended, or so long."""
+        """Wait until the thread has ended, or until the timeout."""
 
 
 class Peers:
@@ -111,7 +111,7 @@ class Peers:
         self._problems: Problems | None = None
 
     def start(self, writer: TraceWriter, problems: Problems) -> None:
-        """Start all of them; what they put is written to the trace until `end`."""
+        """Start all peers; their packets are written to the trace until `end`."""
         self._started_s, self._problems = time.monotonic(), problems
         numbers = count(1)
         for peer in self._peers:
@@ -130,7 +130,7 @@ class Peers:
                 recording.note(f"it is not asked: {error}")
 
     def end(self) -> None:
-        """End all of them: nothing of theirs is written, and no problem is kept, from then on."""
+        """End all peers: none of their packets is written, and no problem is kept, from then on."""
         if self._problems is not None and not self._ended:
             self._note_silent(self._problems)
         with self._lock:
@@ -142,7 +142,7 @@ class Peers:
             peer.join(max(0.0, end_s - time.monotonic()))
 
     def _note_silent(self, problems: Problems) -> None:
-        """Note who is not tied at all, and has no problem that says why."""
+        """Note the peers that had no exchange, and no problem that says why."""
         said = {problem.what for problem in problems.all()}
         ns = round((time.monotonic() - self._started_s) * 1_000_000_000)
         for peer in self._peers:

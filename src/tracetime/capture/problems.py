@@ -1,4 +1,4 @@
-"""What goes wrong while a recording goes on: kept with how often, and warned of once a subject."""
+"""Problems during a recording: each kept with its count, and warned of once a subject."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ end."""
 
 
 class Problem(NamedTuple):
-    """Something that went wrong while recording went on.
+    """A problem during a recording.
 
     Attributes:
         what: a clock, a peer, or the file.
@@ -47,7 +47,7 @@ class Problems:
         self._messages: Counter[str] = Counter()
 
     def all(self) -> list[Problem]:
-        """Each problem once, in the order in which they came."""
+        """All problems, once each, in the order in which they came."""
         return [Problem(*key, times) for key, times in self._times.items()]
 
     def note(self, what: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""`calibrate --check`: every promise of every device, and the host's own."""
+"""`calibrate --check`: checks of every promise of every device, and of the host."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def _bits(device: CalibratedDevice, ticks: int) -> list[Finding]:
 
 
 class Promise(NamedTuple):
-    """Something that a device promises.
+    """A promise of a device.
 
     Attributes:
         name: of the promise, for machines.
@@ -276,7 +276,7 @@ _GROUP: Final = ("group", "the deviation of the host's clocks read as a group ho
 
 @as_json("promise says holds findings error")
 class Kept(NamedTuple):
-    """Whether one promise is kept.
+    """The result of checking one promise.
 
     Attributes:
         promise: its name.
@@ -294,12 +294,12 @@ class Kept(NamedTuple):
 
     @property
     def holds(self) -> bool | None:
-        """Whether it is kept; null: that was not checked."""
+        """Whether the promise is kept; null: it was not checked."""
         return None if self.error is not None else not self.findings
 
     @property
     def fails(self) -> bool:
-        """Whether results cannot be relied on, or nobody knows."""
+        """Whether results cannot be relied on, or it is unknown."""
         return self.error is not None or any(one.severity == "error" for one in self.findings)
 
 

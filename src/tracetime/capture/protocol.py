@@ -1,4 +1,4 @@
-"""What a recording needs of the sampler of its clocks."""
+"""The interface that a recording needs of the sampler of its clocks."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from tracetime.formats.perfetto.write.writer import TraceWriter
 
 
 class Sample(Protocol):
-    """The clocks at nearly one instant."""
+    """A reading of all clocks at nearly one instant."""
 
     @property
     def snapshot(self) -> Snapshot:
-        """Single readings in ns, counters unwrapped and by their exact fraction, rounded down.
+        """The readings in ns, counters unwrapped and by their exact fraction, rounded down.
 
         With half-widths that hold the ticks, and centres, against its reference.
         """
 
     @property
     def counts(self) -> Mapping[ClockId, tuple[int, int]]:
-        """Of clocks that count ticks: what was read, and the same with its wraps undone."""
+        """The counts of clocks that count ticks: as read, and with wraps undone."""
 
     @property
     def adjtimex(self) -> KernelClock | None:
-        """How the kernel steers its clocks; None if that is not known."""
+        """The state of the kernel's clocks; None if that is not known."""
 
     @property
     def wall_bound(self) -> WallBound | None:
-        """What bounds REALTIME at its reading; None if nothing is known to."""
+        """The bound of REALTIME at its reading; None if none is known."""
 
     @property
     def failed(self) -> Mapping[ClockId, str]:
@@ -41,23 +41,23 @@ class Sample(Protocol):
 
     @property
     def findings(self) -> Sequence[Any]:
-        """Faults of the clocks: each has `clock` and `message`."""
+        """The faults of the clocks: each has `clock` and `message`."""
 
 
 class Sampler(Protocol):
-    """Samples a set of clocks repeatedly; threads may share it."""
+    """A sampler of a set of clocks; threads may share it."""
 
     @property
     def domains(self) -> Mapping[ClockId, ClockDomain]:
-        """What each clock is, in its own ticks."""
+        """The properties of each clock, in its own ticks."""
 
     @property
     def names(self) -> Mapping[ClockId, str]:
-        """The name of each."""
+        """The name of each clock."""
 
     @property
     def short_names(self) -> Mapping[ClockId, str]:
-        """What each may be called too, on this machine: `vulkan:0`."""
+        """The short name of each clock on this machine: `vulkan:0`."""
 
     def sample(self) -> Sample:
         """Read all clocks once; one that fails is left out.
@@ -67,22 +67,22 @@ class Sampler(Protocol):
         """
 
     def watch(self) -> Callable[[], None]:
-        """Watch what half-widths depend on, between samples too; returns what ends that."""
+        """Watch the clocks that half-widths depend on, between samples too; returns the end."""
 
     def close(self) -> None:
-        """Release its resources."""
+        """Release the resources."""
 
 
 # The clocks that a recording samples, by the names that its callers use.
 
 
 def clock_name(sampler: Sampler, clock: ClockId) -> str:
-    """What a clock is called; its id where the sampler has no name for it."""
+    """The name of a clock; its id where the sampler has no name for it."""
     return sampler.names.get(clock, str(clock))
 
 
 def short_names(sampler: Sampler) -> dict[str, str]:
-    """By name, what events may call each clock too: `vulkan:0`, `TSC`; else the name."""
+    """The short names, `vulkan:0` or `TSC`, of clocks by their names; else the name itself."""
     short = sampler.short_names
     names = {clock_name(sampler, clock): clock for clock in sampler.domains}
     return {name: short.get(clock, name) for name, clock in names.items()}
@@ -96,7 +96,7 @@ def declare_clocks(writer: TraceWriter, sampler: Sampler) -> None:
 
 
 def _named(domain: ClockDomain, name: str | None) -> ClockDomain:
-    """The domain with the name that its sampler gives it, where its id has none."""
+    """The domain with the sampler's name for it, where its id has none."""
     if domain.name is not None or name is None or domain.id.scope == "builtin":
         return domain
     return replace(domain, name=name)

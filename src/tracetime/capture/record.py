@@ -165,7 +165,7 @@ def record(  # noqa: PLR0913  every option of a recording, by name
 
 
 def _refuse_parts(path: str | os.PathLike[str]) -> None:
-    """Parts that an earlier recording has left may be all that there is of what they hold."""
+    """Refuse a path beside which an earlier recording has left parts: they may be all of it."""
     # A path that cannot be read is refused as the recording's own.
     with contextlib.suppress(OSError, TypeError, ValueError):
         for part in Parts(os.fsdecode(path)).ended():

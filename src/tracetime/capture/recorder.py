@@ -138,11 +138,11 @@ class Recorder(Traced):
 
     @property
     def short_names(self) -> dict[str, str]:
-        """By name, what events may call each clock too: `vulkan:0`, `TSC`; else the name."""
+        """The short names, `vulkan:0` or `TSC`, of clocks by their names; else the name itself."""
         return short_names(self._sampler)
 
     def declare(self, domain: ClockDomain, read: Callable[[], int] | None = None) -> ClockId:
-        """Say what a clock of the caller's is, before its first snapshot: its rate, its bits.
+        """Declare a clock of the caller's before its first snapshot: its rate, its bits.
 
         Such a clock's timestamps and readings are given in its ticks, and written in ns. An event
         can use it once a snapshot ties it to trace time: with `read` there is one at once.
@@ -202,37 +202,37 @@ class Recorder(Traced):
 
     @property
     def path(self) -> str:
-        """Of the trace."""
+        """The path of the trace."""
         return self._writer.path
 
     @property
     def closed(self) -> bool:
-        """Whether nothing can be added to it any more."""
+        """Whether the recording is closed: nothing can be added to it."""
         return self._snapshots.closed
 
     @property
     def size(self) -> int:
-        """Bytes in the file."""
+        """The size of the file, bytes."""
         return self._writer.size
 
     @property
     def snapshots(self) -> int:
-        """Snapshots taken so far."""
+        """The number of snapshots taken so far."""
         return self._writer.snapshots
 
     @property
     def events_dropped(self) -> int:
-        """Events that were not written: the disk was too slow, or the file reached `max_size`."""
+        """The number of events left out: the disk was too slow, or the file reached `max_size`."""
         return self._writer.events_dropped
 
     @property
     def interval(self) -> float | None:
-        """Seconds from one snapshot to the next, as it is now."""
+        """The present interval from one snapshot to the next, seconds."""
         return None if self._schedule is None else self._schedule.interval_ns / _S
 
     @property
     def error(self) -> UsageError | None:
-        """Why nothing gets into the file at the moment; None while all is well."""
+        """The error for which nothing gets into the file at the moment; None while all is well."""
         return self._flushing.error
 
     @property
@@ -243,7 +243,7 @@ class Recorder(Traced):
 
     @property
     def floor_error_ns(self) -> dict[str, int]:
-        """What floor, Perfetto's rule, was off by at most between two snapshots so far, by clock.
+        """The error of floor, Perfetto's rule, at most between two snapshots so far, by clock.
 
         `target_error_ns` does not bound it: that is for bars, by the tube, which interpolates.
         """
@@ -254,7 +254,7 @@ class Recorder(Traced):
 
     @property
     def problems(self) -> list[Problem]:
-        """What went wrong so far: clocks that could not be read, or did what they should not."""
+        """The problems so far: clocks that could not be read, or did what they should not."""
         return self._problems.all()
 
     def _name(self, clock: ClockId) -> str:
@@ -301,7 +301,7 @@ class Recorder(Traced):
             self._calls.run(partial(repeat_if_interrupted, self._close))
 
     def close_then(self, then: Callable[[], object]) -> None:
-        """For a signal's handler: close, and do something, both after the call it interrupts."""
+        """Close, and do something, both after the call that a signal's handler interrupts."""
         if self._calls.busy:
             self._calls.close_after(then)
             return
@@ -312,7 +312,7 @@ class Recorder(Traced):
             then()
 
     def _close(self) -> None:
-        """Where something that a handler raises breaks it off, the next call goes on with it."""
+        """Close all; where a handler's exception breaks it off, the next call goes on with it."""
         with self._closing:
             if self._ended:
                 return
@@ -365,7 +365,7 @@ class Recorder(Traced):
     # Other processes
 
     def __reduce__(self) -> tuple[Callable[[str, _PartOptions], Recorder], tuple[Any, ...]]:
-        """Another process gets its part of the recording."""
+        """Return what gives another process its part of the recording."""
         return _joined, (self._files.path, self._part_options())
 
     def _part_options(self) -> _PartOptions:
@@ -385,7 +385,7 @@ class Recorder(Traced):
         return self._part
 
     def _begin_part(self) -> TraceWriter | None:
-        """In a forked child: the writer of its part, begun with its first event."""
+        """Return the writer of a forked child's part, begun with its first event."""
         with self._part_lock:
             if self._snapshots.closed:
                 raise UsageError(CLOSED)
@@ -412,7 +412,7 @@ _RECORDINGS: Final[weakref.WeakValueDictionary[str, Recorder]] = weakref.WeakVal
 
 
 class _PartOptions(NamedTuple):
-    """What parts have of the recording: the clocks that they sample, and how they are flushed."""
+    """The options of parts: the clocks that they sample, and their flushing."""
 
     clocks: tuple[str, ...]
     flush_interval_s: float
@@ -420,7 +420,7 @@ class _PartOptions(NamedTuple):
 
 
 def _kernel_clocks(sampler: Sampler) -> tuple[str, ...]:
-    """The clocks that parts sample.
+    """The names of the clocks that parts sample.
 
     A device may not answer a forked child; each process would measure another rate of TSC.
     """
@@ -431,13 +431,13 @@ def _kernel_clocks(sampler: Sampler) -> tuple[str, ...]:
 def join_recording(
     path: str | os.PathLike[str], sampler: Sampler, flush_interval_s: float, *, sync: bool
 ) -> Recorder:
-    """This process's part of a recording that another process has begun, of these clocks."""
+    """Return this process's part of another process's recording, of these clocks."""
     options = _PartOptions(_kernel_clocks(sampler), flush_interval_s, sync)
     return _joined(str(Path(os.fsdecode(path)).absolute()), options)
 
 
 def _joined(path: str, options: _PartOptions) -> Recorder:
-    """What this process records with: the recording, if it is its own, else its part of it."""
+    """The recording with a path in this process: its own, else its part of another's."""
     found = _RECORDINGS.get(path)
     if found is None:
         found = _begin_part(Parts(path), object(), options)

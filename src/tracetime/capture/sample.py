@@ -49,14 +49,14 @@ class Count(NamedTuple):
     ticks: int
 
     def ns(self, domain: ClockDomain) -> int:
-        """Nominal ns, by the exact fraction of its domain, rounded down."""
+        """The nominal ns, by the exact fraction of the clock's domain, rounded down."""
         assert domain.ns_per_tick is not None
         return math.floor(self.ticks * domain.ns_per_tick)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The clocks at nearly one instant.
+    """A reading of all clocks at nearly one instant.
 
     Attributes:
         snapshot: readings in ns (counters unwrapped, by their exact fraction; all but those of
@@ -159,7 +159,7 @@ class Sample:
         return self.counts[clock], domain, domain.ns_per_tick
 
     def _read(self, clock: ClockId) -> tuple[int, int, int]:
-        """Reading, centre and half-width of one clock, ns."""
+        """The reading, centre and half-width of one clock, ns."""
         value = self.snapshot.readings[clock].value
         assert isinstance(value, int)
         centre = self.snapshot.centre_ns.get(clock)

@@ -46,7 +46,7 @@ _DEVICE_NS: Final = 1_000_000
 
 
 class Read(NamedTuple):
-    """One raw reading, and when it was, in ns of the reference after the reference's reading."""
+    """A raw reading, and its time and half-width, in ns of the reference after its reading."""
 
     value: int
     centre_ns: int
@@ -54,7 +54,7 @@ class Read(NamedTuple):
 
 
 class Sampler:
-    """Samples a set of clocks repeatedly. Threads may share it; they wait for each other.
+    """A sampler of a set of clocks. Threads may share it; they wait for each other.
 
     The constructor measures the ticks of the clocks and the rates of counters: up to 0.3 s.
 
@@ -129,7 +129,7 @@ class Sampler:
 
     @property
     def snapshot_domains(self) -> tuple[ClockDomain, ...]:
-        """The same as the snapshots have them, for a ClockGraph: ns that do not wrap.
+        """The domains as the snapshots have them, for a ClockGraph: ns that do not wrap.
 
         Their ticks are 1 ns: the half-widths include the real ones, which a graph would add again.
         """
@@ -140,17 +140,17 @@ class Sampler:
 
     @property
     def names(self) -> Mapping[ClockId, str]:
-        """The name of each."""
+        """The name of each clock."""
         return {clock: one.name for clock, one in self._chosen.items()}
 
     @property
     def short_names(self) -> Mapping[ClockId, str]:
-        """What a caller may call each: `TSC`, `vulkan:0`; its name if that is short."""
+        """The short name of each clock: `TSC`, `vulkan:0`; its name if that is short."""
         return self._short_names
 
     @property
     def notes(self) -> Mapping[ClockId, str]:
-        """What a user should know about some of them."""
+        """The notes for users on some of the clocks."""
         notes = {clock: one.source.note(clock) for clock, one in self._chosen.items()}
         return {clock: note for clock, note in notes.items() if note is not None}
 
@@ -297,7 +297,7 @@ class Sampler:
         ), width_ns + late_ns
 
     def _read_native(self, failed: dict[ClockId, str]) -> dict[ClockId, Read]:
-        """The reference, and all clocks that the kernel reads."""
+        """Read the reference, and all clocks that the kernel reads."""
         if not self._fast:
             return {}
         group = [self._first, *self._native]
@@ -312,7 +312,7 @@ class Sampler:
             failed[group.pop(bad).clock] = "the system no longer reads it"
 
     def _read_slow(self, reads: dict[ClockId, Read], failed: dict[ClockId, str]) -> None:
-        """The clocks that only Python reads; the kernel selects their brackets."""
+        """Read the clocks that only Python reads; the kernel selects their brackets."""
         group = [self._first, *self._slow]
         if len(group) == 1 and reads:
             return
@@ -388,7 +388,7 @@ class Sampler:
         failed: dict[ClockId, str],
         findings: list[Finding],
     ) -> None:
-        """A device with its host clock, whose own reading ties it to the reference."""
+        """Read a device with its host clock, whose own reading ties it to the reference."""
         assert one.partner is not None
         partner = self._chosen[one.partner]
         if one.partner not in reads:

@@ -1,4 +1,4 @@
-"""When to calibrate again: as seldom as the target for the error between snapshots allows.
+"""The schedule of snapshots: as seldom as the target for the error between them allows.
 
 Between two snapshots, T apart, a clock whose rate wanders by w from its mean is off by at most
 w T / 2 from the line through them. With the half-width h of a snapshot the error is h + w T / 2,
@@ -34,7 +34,7 @@ _READS_PER_WRAP: Final = 4
 
 @dataclass
 class _Seen:
-    """One clock's last snapshot.
+    """The last snapshot of one clock.
 
     Attributes:
         at_ns: when, ns of the reference.
@@ -129,7 +129,7 @@ class Schedule:
     def _wander(
         self, clock: ClockId, reference: ClockId, at_ns: int, offset_ns: int, half_ns: int
     ) -> float:
-        """How far the rate is assumed to wander, ns per ns; keeps the snapshot for the next one."""
+        """The assumed wander of the rate, ns per ns; keeps the snapshot for the next one."""
         limits = self._limits.get(clock)
         if limits is None:
             limits = self._limits[clock] = self._limits_of(clock, reference)
@@ -168,7 +168,7 @@ class Schedule:
 
 
 def _longest_of(domain: ClockDomain) -> int | None:
-    """How long a clock may remain unread: a part of the time in which it wraps."""
+    """The longest time that a clock may remain unread: a part of the time in which it wraps."""
     if domain.valid_bits == 64 or domain.ns_per_tick is None:
         return None
     return max(1, int((1 << domain.valid_bits) * domain.ns_per_tick) // _READS_PER_WRAP)

@@ -1,4 +1,4 @@
-"""The snapshots of a recording: of the sampled clocks, and those that the caller gives."""
+"""The snapshots of a recording: of the sampled clocks, and of clocks of the caller's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tracetime.graph.tube.limits import Limits
 
 
 class _Offset(NamedTuple):
-    """When, in ns of the reference; how far a clock was ahead of trace time; its half-width."""
+    """An offset of a clock from trace time: when, ns of the reference, and its half-width."""
 
     at_ns: int
     ahead_ns: int
@@ -38,7 +38,7 @@ class _Offset(NamedTuple):
 
 
 class FloorError:
-    """Follows the snapshots of a recording.
+    """The error of floor over the snapshots of a recording.
 
     Args:
         domains: the clocks that are sampled.
@@ -53,7 +53,7 @@ class FloorError:
         self.errors_ns: dict[ClockId, int] = {}
 
     def observe(self, snapshot: Snapshot, trace_clock: ClockId) -> None:
-        """Add a snapshot of single readings in ns; `trace_clock` is what its clocks convert to."""
+        """Add a snapshot of single readings in ns; its clocks convert to `trace_clock`."""
         if snapshot.reference is None or trace_clock not in snapshot.readings:
             return
         at_ns, _ = _at_the_reference(snapshot, snapshot.reference)
@@ -80,7 +80,7 @@ class FloorError:
 
 
 def _at_the_reference(snapshot: Snapshot, clock: ClockId) -> tuple[int, int]:
-    """What a clock read when the reference was read, and how far off that is."""
+    """The reading of a clock when the reference was read, and its half-width."""
     value_ns = snapshot.readings[clock].value
     assert isinstance(value_ns, int)
     centre, half = snapshot.centre_ns.get(clock), snapshot.half_width_ns.get(clock)
@@ -98,7 +98,7 @@ _READABLE: Final = {
 
 
 class CallersClock:
-    """Reads a clock between two readings of the clock of trace time.
+    """A reader of a clock between two readings of the clock of trace time.
 
     Attributes:
         name: of the clock.
@@ -122,7 +122,7 @@ class CallersClock:
         self._reference = trace_clock
 
     def snapshot(self) -> Snapshot:
-        """The quickest of some readings."""
+        """The snapshot of the quickest of some readings."""
         quickest_ns, between_ns, ticks = min(self._bracketed() for _ in range(_TRIES))
         # Both clocks may have just ticked, or be about to.
         steps_ns = math.ceil(max(self._domain.tick_ns or 0, self._domain.ns_per_tick or 0)) + 1
@@ -133,7 +133,7 @@ class CallersClock:
         )
 
     def _bracketed(self) -> tuple[int, int, int]:
-        """How long it took, trace time in the middle, and the reading."""
+        """The duration of a reading, trace time in its middle, and the reading."""
         posix = _READABLE[self._reference]
         before_ns = time.clock_gettime_ns(posix)
         ticks = self._read()
@@ -151,7 +151,7 @@ class CallersClock:
 
 
 class Snapshots:
-    """Takes snapshots and writes them, one at a time.
+    """A taker and writer of snapshots, one at a time.
 
     Args:
         writer: of the trace.
@@ -185,7 +185,7 @@ class Snapshots:
         self.closed = False
 
     def snapshot(self, readings: ReadingsByClock | Snapshot | None) -> Snapshot | None:
-        """What `Recorder.snapshot` does, and says."""
+        """Take or write a snapshot; see `Recorder.snapshot`."""
         if readings is not None:
             snapshot, names = self._parse(readings)
         if self._calls.sampling:
@@ -234,14 +234,14 @@ class Snapshots:
             self._problems.note(what, str(error))
 
     def note_full(self) -> bool:
-        """Whether the file has reached its `max_size`, which is a problem."""
+        """Return whether the file has reached its `max_size`, and note that as a problem."""
         if self._writer.full:
             self._problems.note(THE_FILE, FULL)
             return True
         return False
 
     def _sample(self) -> tuple[Sample, bool]:
-        """A sample, written; and whether it is time to flush."""
+        """Return a sample, written, and whether it is time to flush."""
         sample = self._sampler.sample()
         for clock, message in sample.failed.items():
             self._problems.note(clock_name(self._sampler, clock), message)
@@ -271,7 +271,7 @@ class Snapshots:
         self.note_full()
 
     def _parse(self, readings: ReadingsByClock | Snapshot) -> tuple[Snapshot, dict[ClockId, str]]:
-        """The snapshot that the caller gave, and what clocks were called there."""
+        """The caller's snapshot, and the names of its clocks."""
         names: dict[ClockId, str] = {}
         if isinstance(readings, Snapshot):
             snapshot = readings

@@ -37,7 +37,7 @@ class _Timer(ctypes.Structure):
 
 
 class StepWatch:
-    """Waits, and notices that a clock was set.
+    """A wait that notices when a clock was set.
 
     Attributes:
         notices: whether this system reports it.
@@ -60,7 +60,7 @@ class StepWatch:
         return self._timer >= 0
 
     def wait(self, seconds: float) -> bool:
-        """Wait at most so long, or until `wake`; whether a clock was set since the last call."""
+        """Wait at most so long, or until `wake`; returns whether a clock was set since then."""
         if not self.notices:
             self._woken.wait(max(0.0, seconds))
             return False

@@ -84,7 +84,7 @@ class Profile:
         self.stop()
 
     def stop(self) -> None:
-        """End it, and what this thread is in; nothing if it has ended."""
+        """End the profile, and the spans that this thread is in; nothing if it has ended."""
         if self._tool is None:
             return
         self._monitoring.set_events(self._tool, 0)
@@ -117,7 +117,7 @@ class Profile:
             self._folders[str(Path(folder)) + "/"] = module
 
     def _module(self, code: CodeType) -> str | None:
-        """The module that was chosen and has this code; None for all other code."""
+        """The chosen module that has this code; None for all other code."""
         name = code.co_filename
         try:
             return self._chosen[name]
@@ -203,7 +203,7 @@ class Events(EventCalls):
     def counter_track(
         self, name: str, unit: str | None = None, parent: Track | None = None
     ) -> Track:
-        """The track of a counter; `unit` is what its values are called."""
+        """The track of a counter; `unit` is the unit of its values."""
         return self._writer.tracks.counter(name, unit, parent)
 
     def process_track(self, pid: int | None = None, name: str | None = None) -> Track:
@@ -227,7 +227,7 @@ class Events(EventCalls):
         raise UsageError(f"a track is a name or what track() gave, not {track!r}")
 
     def _name_process(self) -> None:
-        """Before its first thread or task; a name that the caller has given stays."""
+        """Name the process before its first thread or task; a name that the caller gave stays."""
         self._writer.tracks.process(name=_process_name())
 
     def _counter_of(self, name: Any) -> Track:
@@ -249,7 +249,7 @@ class Events(EventCalls):
 
 
 def _process_name() -> str:
-    """What this process is called: by multiprocessing, or as the program is."""
+    """The name of this process: that of multiprocessing, or the program's."""
     process: Any = sys.modules.get("multiprocessing.process")
     if process is not None and process.parent_process() is not None:
         return str(process.current_process().name)
@@ -264,7 +264,7 @@ _MakeSpan = Callable[[], Span]
 
 
 class Traced(Events):
-    """Events, and functions whose calls are spans."""
+    """The events of a recording, and functions whose calls are spans."""
 
     @overload
     def trace(self, function: _F, /) -> _F: ...

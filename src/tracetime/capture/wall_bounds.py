@@ -1,4 +1,4 @@
-"""How far UTC is from REALTIME at a sample, as a time service of this machine bounds it."""
+"""The distance of UTC from REALTIME at a sample, as a time service of this machine bounds it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STEERED: Final = 8
 
 
 class WallBounds:
-    """Bounds REALTIME in samples, one after the other.
+    """The bounds of REALTIME in samples, one after the other.
 
     A sample is bounded after it is taken: what the service is asked then does not disturb it.
 
@@ -36,7 +36,7 @@ class WallBounds:
                 self._service.now()
 
     def of(self, snapshot: Snapshot) -> WallBound | None:
-        """What bounds REALTIME of a snapshot that has just been taken; None if nothing does."""
+        """The bound of REALTIME in a snapshot that has just been taken; None without one."""
         if self._service is None or not {_REALTIME, _RAW} <= snapshot.readings.keys():
             return None
         real_ns, raw_ns = _reading(snapshot, _REALTIME), _reading(snapshot, _RAW)

@@ -65,7 +65,7 @@ def _rate(clock: ClockId, ns_per_tick: Fraction | float | str) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class ClockDomain:
-    """One clock's properties; those that are left out have the default of its kind.
+    """The properties of one clock; those that are left out have the default of its kind.
 
     Args:
         id: the clock, anything `ClockId.parse` takes.
@@ -173,7 +173,7 @@ class ClockDomain:
         return None if clock.clock == _TSC else _ONE
 
     def over(self, known: ClockDomain) -> ClockDomain:
-        """This domain with what is known of the clock where this says no more than its kind does.
+        """This domain, filled from another where it says no more than the clock's kind does.
 
         A caller who gives one property leaves the others as the trace declares them.
         """
@@ -186,7 +186,7 @@ class ClockDomain:
         return replace(known, **said)
 
     def of_another(self, clock: ClockId, name: str | None = None) -> ClockDomain:
-        """The same of another clock, of another machine's oscillator: checked already."""
+        """This domain for another clock, of another machine's oscillator: checked already."""
         made = object.__new__(ClockDomain)
         for slot in _SLOTS:
             slot.__set__(made, slot.__get__(self))
@@ -198,14 +198,14 @@ class ClockDomain:
 
     @property
     def drift_ppm(self) -> float:
-        """max_drift_ppm, given or by kind."""
+        """The greatest drift in ppm, given or by kind."""
         assert self.max_drift_ppm is not None
         return self.max_drift_ppm
 
 
 @lru_cache(maxsize=1 << 15)
 def _of_kind(clock: ClockId) -> ClockDomain:
-    """That of the same clock of the first machine, or of the first clock that is not builtin."""
+    """The domain of the same clock of the first machine, or of the first non-builtin clock."""
     return _usual(min(clock.clock, FIRST_SEQUENCE_CLOCK)).of_another(clock)
 
 

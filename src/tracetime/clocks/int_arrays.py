@@ -39,7 +39,7 @@ def check_int64(array: npt.NDArray[Any], many: str, one: str) -> None:
 
 
 def is_any_of(codes: npt.NDArray[np.integer[Any]], some: Sequence[int]) -> npt.NDArray[np.bool_]:
-    """Which codes, of any shape, are one of a few.
+    """A mask of the codes, of any shape, that are among a few.
 
     np.isin makes a table of them at every call: with three it takes ten times as long.
     """

@@ -1,4 +1,4 @@
-"""What is printed as JSON: each class says by its members which keys there are.
+"""Objects that are printed as JSON: each class lists the members that become keys.
 
 A dataclass or a named tuple is an object with a key for each field, or for each member that
 `as_json` lists. `python -m tools.json_schemas` makes schemas of the same classes: types from the
@@ -34,12 +34,12 @@ def as_json(members: str) -> Callable[[type[T]], type[T]]:
 
 
 class Document:
-    """A base of what is printed as JSON, which users may want, too."""
+    """A base of objects that are printed as JSON, which users may want, too."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, object]:
-        """Return it in the types of JSON; clocks as `str(ClockId)` writes them."""
+        """Return the object in the types of JSON; clocks as `str(ClockId)` writes them."""
         return facts_of(self)  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""Types of what is printed as JSON, where Python's say less: which numbers, which words.
+"""Types of values printed as JSON, where Python's say less: ranges of numbers, choices of words.
 
 The members of a class are annotated with them. They are loaded when schemas are made, and by type
 checkers: no command needs them, nor msgspec for them.

@@ -1,4 +1,4 @@
-"""How the kernel steers its clocks, as adjtimex(2) reports it: read live, kept in recordings."""
+"""The kernel's steering of its clocks, as adjtimex(2) reports it: read live, kept in recordings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STEERED: Final = 8
 
 
 class WallBound(NamedTuple):
-    """What bounds REALTIME when it was read.
+    """The bound of REALTIME at a reading.
 
     Attributes:
         earliest_ns, latest_ns: UTC less the reading was neither below nor above that, ns.
@@ -36,7 +36,7 @@ class WallBound(NamedTuple):
 
 
 def contradiction(times: Values, earliest: Values, latest: Values) -> tuple[int, int] | None:
-    """The first bound that no course of REALTIME leads to from those before, and by how much, ns.
+    """The first bound that no course of REALTIME reaches from the earlier ones, and its error, ns.
 
     None where there is one; it is steered by up to 1/8.
 
@@ -85,7 +85,7 @@ class KernelClock(NamedTuple):
 
     @property
     def frequency_ppm(self) -> float:
-        """How much faster than the hardware's rate the kernel runs its clocks."""
+        """The correction of the hardware's rate by which the kernel runs its clocks, ppm."""
         return self.frequency_scaled / 65_536 + (self.tick_us - _USUAL_TICK_US) * 100.0
 
     @property

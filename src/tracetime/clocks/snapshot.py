@@ -69,7 +69,7 @@ class Reading:
 
     @property
     def length(self) -> int | None:
-        """How many values the array holds; None for a single int."""
+        """The number of values of the array; None for a single int."""
         return None if isinstance(self.value, int) else len(self.value)
 
     def __eq__(self, other: object) -> bool:
@@ -178,7 +178,7 @@ class Snapshot:
         most: int = INT64_MAX,
         otherwise: str = "",
     ) -> Mapping[ClockId, npt.NDArray[np.int64]]:
-        """Widths or the like by clock, each an array as long as there are snapshots.
+        """The widths, or other columns, by clock, each an array with a value a snapshot.
 
         Raises UsageError with `otherwise` where a value is not from least to most.
         """
@@ -219,7 +219,7 @@ class Snapshot:
 
     @property
     def centre_ns(self) -> Mapping[ClockId, npt.NDArray[np.int64]]:
-        """Centres by clock, int64 ns after the reference, one a snapshot; only where said."""
+        """Centres by clock, int64 ns after the reference, one a snapshot; only where given."""
         return self._centre_ns
 
     @property
@@ -229,7 +229,7 @@ class Snapshot:
 
     @property
     def readings(self) -> Mapping[ClockId, Reading]:
-        """What each clock said, in the order given; read-only."""
+        """The reading of each clock, in the order given; read-only."""
         return self._readings
 
     @property
@@ -238,7 +238,7 @@ class Snapshot:
         return tuple(self._readings)
 
     def __len__(self) -> int:
-        """How many snapshots these are: 1, or the length of the arrays."""
+        """The number of snapshots: 1, or the length of the arrays."""
         return 1 if self._length is None else self._length
 
     def __eq__(self, other: object) -> bool:

@@ -126,7 +126,7 @@ Kind = Literal["reading", "elapsed", "time_of_day", "wall_time"]
 
 
 class Instant(NamedTuple):
-    """An instant, as it was written.
+    """An instant in the form in which it was written.
 
     Attributes:
         kind: what `ns` counts. reading: what a clock read, in its own unit; elapsed: ns from the

@@ -84,14 +84,14 @@ def ends_of(lengths: Iterable[int], count: int) -> npt.NDArray[np.int32]:
 
 
 def _validity(missing: npt.NDArray[np.bool_]) -> pa.Buffer | None:
-    """The bits of what is not missing; None where nothing is."""
+    """The bits of the values that are not missing; None where none is."""
     if not missing.any():
         return None
     return pa.py_buffer(np.packbits(~missing, bitorder="little"))
 
 
 def values_of(array: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """Return the values of an Arrow array of numbers, and which are null (None where none is).
+    """Return the values of an Arrow array of numbers, and a mask of nulls (None without any).
 
     The value of a null is undefined.
     """
@@ -108,6 +108,6 @@ def values_of(array: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] 
 
 
 def known_of(array: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """The values of an Arrow array of numbers, and which are not null."""
+    """The values of an Arrow array of numbers, and a mask of those that are not null."""
     values, missing = values_of(array)
     return values, np.ones(len(values), dtype=bool) if missing is None else ~missing

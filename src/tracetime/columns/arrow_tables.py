@@ -154,5 +154,5 @@ def check_column(name: str, names: Sequence[str]) -> None:
 
 
 def _separator(header: str) -> str:
-    """What separates the names in the one column of a header, if anything does."""
+    """The separator of names in the only column of a header; None without one."""
     return next((one for one in (";", "\t", "|") if one in header), "")

@@ -1,4 +1,4 @@
-"""The steps that floats stand on, within what they were rounded by.
+"""The resolutions of times that are floats, within the error of their rounding.
 
 Whole ms that became a float of s by way of ns, or were multiplied by 1e-3, are often not the float
 nearest to what was read: their shortest text has all digits. So near a step counts as on it, where
@@ -25,7 +25,7 @@ _SHARE: Final = 0.5
 
 
 class FloatSteps:
-    """How many times are near each step, and the steps that follow."""
+    """The numbers of times near each resolution, and the resolutions by them."""
 
     def __init__(self) -> None:
         self._n = 0
@@ -40,7 +40,7 @@ class FloatSteps:
             self._by_chance[k] += np.minimum((2 * half_ns + 1) / step, 1.0).sum()
 
     def margins(self, values: Values, half_ns: Values) -> tuple[Values, Values]:
-        """By how much less, and more, than it says a clock may have read at each time, ns.
+        """The margins below and above each time within which the clock may have read, ns.
 
         Who rounds is off by half a step either way, who cuts off by a whole one, less one ns.
         """
@@ -54,11 +54,11 @@ class FloatSteps:
 
     @property
     def longest_ns(self) -> int:
-        """The longest step that times stand on; 0 without any."""
+        """The longest resolution of the times; 0 without any."""
         return max(self._clear(), default=0)
 
     def _clear(self) -> list[int]:
-        """The steps that clearly more times are near than by chance, ascending."""
+        """The resolutions that clearly more times are near than by chance, ascending."""
         clear: list[int] = []
         shorter = 0.0
         for step, near, by_random in zip(_STEPS, self._near, self._by_chance, strict=True):

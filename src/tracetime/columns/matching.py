@@ -1,4 +1,4 @@
-"""Messages sent and received, matched by their keys: which of one list is which of the other."""
+"""Messages sent and received, matched by their keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TEXTS: Final = ("string", "large_string", "string_view")
 
 
 class MatchedMessages(NamedTuple):
-    """Which message received is which message sent.
+    """The numbers of messages received and of the same messages sent.
 
     On each side every message is matched, repeated or unmatched.
 
@@ -153,7 +153,7 @@ def numbered(
 
 
 def _together(one: pa.Array, other: pa.Array) -> pa.Array:
-    """Both sides' keys of one column."""
+    """The keys of both sides in one column."""
     nulls = pa.types.is_null(one.type) or pa.types.is_null(other.type)
     if not nulls and pa.types.is_integer(one.type) != pa.types.is_integer(other.type):
         raise UsageError("keys of one column are numbers on one side and text on the other")
@@ -167,7 +167,7 @@ def _together(one: pa.Array, other: pa.Array) -> pa.Array:
 
 
 def _codes(column: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """The number of each value among the distinct ones, 0 where it is null, and which are not."""
+    """The number of each value among the distinct ones, 0 for null, and a mask of the others."""
     values, missing = values_of(column.dictionary_encode().indices)
     if missing is None:
         return values.astype(np.int64), np.ones(len(values), dtype=bool)

@@ -40,18 +40,18 @@ class Ragged:
 
     @classmethod
     def joined(cls, parts: Sequence[Ragged]) -> Ragged:
-        """The rows of one after those of another."""
+        """The rows of all parts, one part after the other."""
         columns = ([part.counts for part in parts], [part.flat for part in parts])
         return cls(*map(np.concatenate, columns))
 
     @property
     def ends(self) -> Values:
-        """Where each row ends in `flat`."""
+        """The end of each row in `flat`."""
         return np.cumsum(self.counts)
 
     @property
     def starts(self) -> Values:
-        """Where each row starts in `flat`."""
+        """The start of each row in `flat`."""
         return self.ends - self.counts
 
     @property
@@ -70,11 +70,11 @@ class Ragged:
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
     def take(self, rows: npt.NDArray[Any]) -> Ragged:
-        """Some of the rows, by number, or marked."""
+        """The rows of these numbers, or of this mask."""
         return Ragged.slices(self.starts[rows], self.ends[rows], self.flat)
 
     def only(self, which: npt.NDArray[np.bool_]) -> Ragged:
-        """The rows, of whose numbers only those are left that are marked."""
+        """The rows, with only those of their numbers that the mask has."""
         return Ragged(np.bincount(self.row[which], minlength=len(self.counts)), self.flat[which])
 
     def ascending(self) -> Ragged:

@@ -1,4 +1,4 @@
-"""Columns of a table as readings of a clock: whole nanoseconds or ticks, and how exact they are.
+"""Columns of a table as readings of a clock: whole nanoseconds or ticks, and their resolutions.
 
 Whole numbers are the readings themselves. What Arrow calls a timestamp or a duration counts from
 its epoch in a unit of its own; a time zone says only how it is shown. A float of seconds is the
@@ -62,18 +62,18 @@ class TimeColumn(NamedTuple):
     standing_on: ColumnSteps | None = None
 
     def is_beyond(self) -> npt.NDArray[np.bool_]:
-        """Which are beyond int64 ns, bool, one a row."""
+        """A mask of the readings beyond int64 ns, one a row."""
         return np.zeros(len(self.values), np.bool_) if self.beyond is None else self.beyond
 
     @property
     def is_exact(self) -> bool:
-        """Whether each was read as it says, to the last digit."""
+        """Whether each reading is exact, to the last digit."""
         steps = self.standing_on
         exact = self.step_ns == 1 and self.half_width_ns is None
         return exact and (steps is None or steps.steps.is_exact)
 
     def margins_ns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """How much earlier, and how much later, each may have been read than it says.
+        """The margins below and above each reading within which the clock may have read, ns.
 
         What cuts off the rest of a unit rounds down, or towards zero: of times before their epoch,
         or at it, nobody knows which.
@@ -93,11 +93,11 @@ class TimeColumn(NamedTuple):
         return half + before, half + after
 
     def is_missing(self) -> npt.NDArray[np.bool_]:
-        """Which are null, bool, one a row."""
+        """A mask of the nulls, one a row."""
         return np.zeros(len(self.values), np.bool_) if self.missing is None else self.missing
 
     def rows(self, rows: npt.NDArray[np.intp]) -> TimeColumn:
-        """Some of the rows."""
+        """The column of some rows."""
         missing = None if self.missing is None else self.missing[rows]
         half = None if self.half_width_ns is None else self.half_width_ns[rows]
         beyond = None if self.beyond is None else self.beyond[rows]
@@ -112,7 +112,7 @@ class TimeColumn(NamedTuple):
 
 
 class ColumnSteps:
-    """The steps that the times of a column stand on, by those that were counted."""
+    """The resolution of the times of a column, by counts of their rows."""
 
     def __init__(self, is_float: bool) -> None:
         self.is_settled = False
@@ -142,7 +142,7 @@ class ColumnSteps:
 
     @property
     def steps(self) -> TimeSteps:
-        """Those of all rows that were counted, or of half of them."""
+        """The resolution by all rows that were counted, or by half of them."""
         if self._steps is None or self._rows > 2 * self._judged:
             self._judged = self._rows
             # The half-widths of floats hold what doubles cost.
@@ -152,7 +152,7 @@ class ColumnSteps:
         return self._steps
 
     def settle(self) -> None:
-        """Take what was counted for the whole column."""
+        """Take the rows counted so far for the whole column."""
         self.is_settled = True
         self._judged = self._rows
         self._steps = None
@@ -164,7 +164,7 @@ def _run(part: int, length: int) -> slice:
 
 
 class WrittenUnits:
-    """In which unit each column of a table was written, by all of it that has been read.
+    """The unit of each column of a table, by all rows that have been read.
 
     A few times may be whole ms by chance.
     """
@@ -186,7 +186,7 @@ class WrittenUnits:
         return given._replace(step_ns=step_ns, standing_on=standing_on)
 
     def settled(self) -> WrittenUnits:
-        """Units of the same rows, which learn of no others; for a batch that stands alone."""
+        """The units of the rows so far, which learn of no others; for a batch that stands alone."""
         units = WrittenUnits()
         units._steps_ns = dict(self._steps_ns)
         units._standing_on = dict(self._standing_on)
@@ -194,14 +194,14 @@ class WrittenUnits:
 
     @property
     def longest_ns(self) -> int:
-        """The longest step that times of the rows that were read stand on; 0 without any."""
+        """The longest resolution of the times that were read; 0 without any."""
         every = self._standing_on.values()
         return max(
             (max(one.steps.longest_ns, one.of_floats.longest_ns) for one in every), default=0
         )
 
     def settle(self) -> None:
-        """Take the rows that were read for the whole table."""
+        """Take the rows read so far for the whole table."""
         for one in self._standing_on.values():
             one.settle()
 
@@ -254,7 +254,7 @@ def time_column(column: pa.Array, name: str, float_unit: FloatUnit | None = None
 
 
 def _next_step(kind: pa.DataType) -> str:
-    """What makes times of a column of another type."""
+    """The advice on times in a column of another type."""
     if pa.types.is_date(kind):
         return "; cast a date to timestamp, if midnight is meant"
     if pa.types.is_time(kind):
@@ -316,7 +316,7 @@ def refuse_beyond(given: TimeColumn, name: str, first_row: int = 0) -> TimeColum
 
 
 def _known(column: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """The values of a column, 0 where null, and which are null."""
+    """The values of a column, 0 where null, and a mask of nulls."""
     values, missing = values_of(column)
     return (values if missing is None else np.where(missing, values.dtype.type(0), values)), missing
 
@@ -330,7 +330,7 @@ def _whole(column: pa.Array) -> TimeColumn:
 
 
 def _counted(column: pa.Array) -> TimeColumn:
-    """Timestamps and durations: whole numbers of their unit."""
+    """The readings of timestamps and durations: whole numbers of their unit."""
     step_ns = NS_OF_UNIT[column.type.unit]
     values, missing = _known(column.view(pa.int64()))
     most = INT64_MAX // step_ns
@@ -345,7 +345,7 @@ def _counted(column: pa.Array) -> TimeColumn:
 
 
 def _step_ns(ns: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_] | None, unit_ns: int) -> int:
-    """The unit that times were written in: the longest that all are multiples of.
+    """The resolution of times: the longest unit that all are multiples of.
 
     What reads a text or a file may give ns whatever the digits were.
     """

@@ -1,4 +1,4 @@
-"""The steps that times of a file stand on: their writers kept no more of what a clock read.
+"""The resolutions of times in a file: their writers kept no more of the clock's reading.
 
 Among times that are exact to the ns, one in 1,000 is a whole us by chance. Where clearly more are,
 somebody wrote whole us, and a time that is one may have been cut off or rounded to it. Each time is
@@ -50,7 +50,7 @@ _WALL_BITS: Final = 60
 
 
 class TimeSteps(NamedTuple):
-    """What the times of a group leave open.
+    """The digits that the times of a group lack.
 
     Attributes:
         before, after: ns by cell, as `margins_of` takes them.
@@ -68,7 +68,7 @@ class TimeSteps(NamedTuple):
     def of(
         cls, counts: StepCounts, *, unit_ns: int = 1, of_unit: bool = False, doubles: bool = True
     ) -> Self:
-        """Judge the times of a group.
+        """The result for the times of a group, by their counts.
 
         Args:
             counts: of its times, ns.
@@ -89,22 +89,22 @@ class TimeSteps(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether nothing is left open."""
+        """Whether no digit is lacking."""
         return not (self.after.any() or self.double_s or self.double_ms)
 
     @property
     def longest_ns(self) -> int:
-        """The longest step that times stand on; 0 where nothing is left open."""
+        """The longest resolution of the times; 0 where no digit is lacking."""
         most = int(self.after.max())
         return most + 1 if most else 0
 
     def slack_at(self, values: Values) -> Values:
-        """What doubles may have cost times of this size, ns."""
+        """The error that doubles may have caused in times of this size, ns."""
         slack: Values = self.slack[np.frexp(np.abs(values.astype(np.float64)))[1]]
         return slack
 
     def margins(self, values: Values) -> tuple[Values, Values]:
-        """By how much less, and more, than it says a clock may have read at each time, ns.
+        """The margins below and above each time within which the clock may have read, ns.
 
         Who rounds is off by half a step either way, who cuts off by a whole one, less one ns:
         above 0 downwards, else perhaps towards 0. Margins hold all of these.
@@ -115,7 +115,7 @@ class TimeSteps(NamedTuple):
 
 
 def _slack() -> Values:
-    """What times of so many bits are off, at most, that a program computed as doubles.
+    """The error of times at most, by their bits, that a program computed as doubles.
 
     CPython's time.time() rounds whole ns to a double, and divides that into one of s; times a
     million, it is rounded again, and its shortest text once more.
@@ -130,7 +130,7 @@ def _slack() -> Values:
 
 
 def _steps(cells: npt.NDArray[np.int64], unit_ns: int) -> Values:
-    """The longest step that the times of each cell stand on, at least the unit."""
+    """The longest resolution of the times of each cell, at least the unit."""
     cells[0] = 0
     steps = np.full(cells.shape, unit_ns, np.int64)
     for step, twos, fives in _standing_on(cells.sum(axis=0), unit_ns):
@@ -153,7 +153,7 @@ def _steps(cells: npt.NDArray[np.int64], unit_ns: int) -> Values:
 
 
 def _raise(part: Values, step: int) -> None:
-    """Make steps, in place, at least so long."""
+    """Raise resolutions, in place, to a least one."""
     np.maximum(part, step, out=part)
 
 
@@ -205,7 +205,7 @@ def _keep_short(steps: Values, cells: Values, unit_ns: int) -> None:
 
 
 def _standing_on(cells: Values, unit_ns: int) -> list[Step]:
-    """The steps that clearly more times stand on than do by chance, the longest first.
+    """The resolutions that clearly more times have than by chance, the longest first.
 
     cells: how many times the powers of 2 and of 5 divide.
     """
@@ -227,14 +227,14 @@ def _standing_on(cells: Values, unit_ns: int) -> list[Step]:
 
 
 def _divided(cells: Values) -> list[list[int]]:
-    """How many times each power of 2, and of 5, divides."""
+    """The numbers of times that each power of 2, and of 5, divides."""
     sums: Values = cells[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
     counts: list[list[int]] = sums.tolist()
     return counts
 
 
 def _is_above_chance(divided: list[list[int]], step: Step, shorter: list[Step]) -> bool:
-    """Whether clearly more times stand on a step than do of those on any shorter one, by chance."""
+    """Whether clearly more times have a resolution than have any shorter one, by chance."""
     length, twos, fives = step
     n = divided[twos][fives]
     if n < LEAST_TIMES:
@@ -248,5 +248,5 @@ def _is_above_chance(divided: list[list[int]], step: Step, shorter: list[Step]) 
 
 
 def _is_clear(n: int, by_chance: float) -> bool:
-    """Whether so many times are clearly more than by chance."""
+    """Whether a number of times is clearly more than by chance."""
     return n - by_chance >= max(LEAST_TIMES, _SIGMAS * math.sqrt(by_chance), _SHARE * by_chance)

@@ -115,7 +115,7 @@ def doctor(
     progress: Callable[[Progress], None] | None = None,
     **reading: Any,
 ) -> FleetSummary:
-    """Write what is wrong with the clocks of many traces to the table `findings`; see `convert`.
+    """Write the findings on the clocks of many traces to the table `findings`; see `convert`.
 
     The table `clocks` beside it says how they run.
 
@@ -178,7 +178,7 @@ def _run(
 
 
 def _engine(address: str | None, workers: int | None, memory: int) -> Engine:
-    """What calls the function of one trace: a pool of processes, or Ray."""
+    """The engine that calls the function of one trace: a pool of processes, or Ray."""
     if workers is not None and workers < 1:
         raise UsageError(f"workers is {workers}: use 1 or more")
     if address is None:
@@ -192,7 +192,7 @@ def _engine(address: str | None, workers: int | None, memory: int) -> Engine:
 
 
 def default_workers() -> int:
-    """One for each CPU that this process may use."""
+    """The default number of workers: one for each CPU that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

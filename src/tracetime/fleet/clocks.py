@@ -1,4 +1,4 @@
-"""How the clocks of one trace run against each other, as a part of a data set."""
+"""The rates of the clocks of one trace against each other, as a part of a data set."""
 
 from __future__ import annotations
 

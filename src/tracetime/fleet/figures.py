@@ -1,4 +1,4 @@
-"""What a data set says of the clocks of all its traces, by model of machine and pair of clocks."""
+"""The figures of a data set on the clocks of its traces, by model of machine and pair of clocks."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class PairFigures:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What names it in any data set."""
+        """The key of the pair in any data set."""
         return self.model, self.reference, self.clock
 
 
@@ -151,7 +151,7 @@ class Outlier:
 
 @dataclass(frozen=True, slots=True)
 class Worse:
-    """What is worse in a data set than in the one it is compared with.
+    """A figure that is worse in a data set than in the one it is compared with.
 
     Attributes:
         model: the model of the machine, as the traces tell it; or unknown.
@@ -196,7 +196,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class DataSetSummary(Document):
-    """What a data set says of the clocks of its traces.
+    """The figures of a data set on the clocks of its traces.
 
     Attributes:
         dataset: the data set, as it was named.
@@ -222,12 +222,12 @@ class DataSetSummary(Document):
 
     @property
     def errors(self) -> int:
-        """How many traces have a finding that is an error."""
+        """The number of traces with a finding that is an error."""
         return sum(one.errors for one in self.models)
 
     @property
     def warnings(self) -> int:
-        """How many traces have a finding that is a warning."""
+        """The number of traces with a finding that is a warning."""
         return sum(one.warnings for one in self.models)
 
 

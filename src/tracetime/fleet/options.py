@@ -1,4 +1,4 @@
-"""How the traces of a data set are read and written: the same for all of them."""
+"""The options by which traces of a data set are read and written: the same for all of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DIGITS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What is made of each trace, and how.
+    """The options of a run: the table, and the reading of each trace.
 
     Attributes:
         table: the table that its rows go to.
@@ -56,7 +56,7 @@ class Options:
         return found | {"reading": reading}
 
     def key(self, uri: str) -> str:
-        """What stands for a trace with these options in the names of files."""
+        """The key of a trace with these options in the names of files."""
         return digest(json.dumps([uri, self.to_dict()], sort_keys=True))
 
 

@@ -36,7 +36,7 @@ from tracetime.verbs.convert import convert, convert_slices
 def write_findings(
     trace: Trace, out: Path, clocks_out: Path, *, part_of: str, tolerance_ns: int
 ) -> tuple[int, dict[str, Any]]:
-    """Write what is wrong with the clocks of a trace, a row for each finding; and how they run.
+    """Write the findings of a trace, a row each, and the rates of its clocks.
 
     Returns:
         How many findings there are, and facts of the trace in the types of JSON.
@@ -162,7 +162,7 @@ def _part(source: Source, path: Path, folder: Path, store: Store, options: Optio
 def _write(
     trace: Trace, folder: Path, name: str, uri: str, options: Options
 ) -> tuple[int, dict[str, Any]]:
-    """Write the rows of a trace; return their number, and what the verb tells of them."""
+    """Write the rows of a trace; return their number, and the verb's summary."""
     places = [folder / table / name for table in options.tables]
     for place in places:
         place.parent.mkdir()

@@ -1,4 +1,4 @@
-"""What a data set remembers of each trace: one file, that of a finished or of a rejected trace.
+"""The records of a data set: a file for each trace, of a finished or of a rejected one.
 
     TABLE/KEY-CONTENT.parquet    the rows of one trace; clocks/ has one beside each of findings/
     log/TABLE/KEY.json           a `Record` of one whose part is complete
@@ -28,7 +28,7 @@ _SCHEMA: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What came of one trace.
+    """The outcome for one trace.
 
     Attributes:
         uri, stamp, size: the trace, as of `Source`, when it was read.

@@ -1,4 +1,4 @@
-"""A run over many traces: what is missing or changed is made, by an engine; all else stays."""
+"""A run over many traces: parts that are missing or changed are made by an engine."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Rejected(NamedTuple):
 
 @dataclass(slots=True)
 class FleetSummary(Document):
-    """What came of a run.
+    """The outcome of a run.
 
     Attributes:
         out: the data set, as it was named.
@@ -80,7 +80,7 @@ _MOST_ERRORS = 20
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
         done, total: traces; without those that had their part already.
@@ -99,7 +99,7 @@ class Progress:
 
 @dataclass(slots=True)
 class _Plan:
-    """What is to be done.
+    """The plan of a run: the traces to be done.
 
     Attributes:
         todo: the traces, by URI.
@@ -222,7 +222,7 @@ def _records(store: Store, folder: str, keys: Iterable[str]) -> Iterator[tuple[s
 
 
 def _settle(record: Record, store: Store, options: Options, plan: _Plan) -> None:
-    """Remove what a trace had before this: parts of other bytes, a record of the other kind."""
+    """Remove the trace's old files: parts of other bytes, a record of the other kind."""
     key = options.key(record.uri)
     for name in plan.parts.pop(key, set()) - {record.part}:
         for table in options.tables:

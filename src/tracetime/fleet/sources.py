@@ -1,4 +1,4 @@
-"""Where traces are: paths, patterns, directories, lists, and the URLs that fsspec opens."""
+"""The sources of traces: paths, patterns, directories, lists, and URLs that fsspec opens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TIMES: Final = ("LastModified", "last_modified", "mtime", "updated", "created")
 
 
 class Source(NamedTuple):
-    """A trace.
+    """A file with a trace.
 
     Attributes:
         uri: its absolute path, or its URL.
@@ -169,7 +169,7 @@ def _is_hidden(name: str, folder: str) -> bool:
 
 @contextlib.contextmanager
 def reached(uri: str, verb: Literal["read", "write"]) -> Iterator[None]:
-    """Raise what a file system raises as a `UsageError`."""
+    """A context in which errors of a file system become a `UsageError`."""
     try:
         yield
     except UsageError:
@@ -203,7 +203,7 @@ def source_of(uri: str) -> Source:
 
 
 def _of_info(info: dict[str, Any]) -> tuple[str, int]:
-    """The stamp and the size, of what fsspec tells of a file."""
+    """The stamp and the size in the info of fsspec on a file."""
     size = int(info.get("size") or 0)
     versions = [info[name] for name in (*_VERSIONS, *_TIMES) if info.get(name)]
     return (f"{size}-{versions[0]}" if versions else ""), size

@@ -1,4 +1,4 @@
-"""Where a data set is: a directory, or a place that fsspec writes to. Every file appears whole.
+"""The place of a data set: a directory, or a URL of fsspec. Every file appears whole.
 
 Nothing is appended to and, where the place is remote, nothing renamed: object stores do neither.
 """
@@ -35,7 +35,7 @@ class Store(Protocol):
         """The names of the files in a folder, without it; none where there is no such folder."""
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield files and what they hold; those that are not there are left out."""
+        """Yield files and their contents; those that are not there are left out."""
 
     def has(self, name: str) -> bool:
         """Whether there is a file."""
@@ -194,4 +194,4 @@ class RemoteStore:
             yield Path(folder)
 
     def clean(self) -> None:
-        """Nothing: the system clears its directory of temporary files."""
+        """Do nothing: the system clears its directory of temporary files."""

@@ -251,7 +251,7 @@ class _Scale:
         self._decades = max(1, math.ceil(math.log10(max([least, *ends]) / least) - 1e-9))
 
     def _x(self, value: float) -> float:
-        """Where a value is, px."""
+        """The place of a value, px."""
         share = math.log10(max(abs(value), self._least) / self._least) / self._decades
         if not self._signed:
             return 2 + share * (_WIDE - 4)
@@ -281,7 +281,7 @@ class _Scale:
         return [*(-value for value in values), 0.0, *values] if self._signed else values
 
     def said(self, in_words: Callable[[float], str]) -> str:
-        """What the grey lines stand for."""
+        """The meaning of the grey lines."""
         values = [in_words(value) for value in self._grid() if value > 0]
         if self._signed:
             return ", ".join(["0", *(f"± {value}" for value in values)])

@@ -59,7 +59,7 @@ LEAST_SHARE: Final = Fraction(1, 10)
 
 
 def compare(here: DataSetSummary, there: DataSetSummary) -> Comparison:
-    """Return what is worse `here` than `there`, of the models that are there."""
+    """Return the figures that are worse `here` than `there`, of the models that are there."""
     shared = {one.model for one in here.models} & {one.model for one in there.models}
     only_here = [one.model for one in here.models if one.model not in shared]
     worse = [*_gone(there, shared), *_findings(here, there), *_pairs(here, there)]
@@ -134,7 +134,7 @@ def _bar(pair: PairFigures) -> float | None:
 
 
 def _drift(drift: Spread | None) -> float | None:
-    """How far from 0 the rates of nearly all traces are, at most."""
+    """The greatest distance from 0 of the rates of nearly all traces."""
     return None if drift is None else max(abs(drift.low), abs(drift.high))
 
 
@@ -191,7 +191,7 @@ def _figures(named: str) -> DataSetSummary:
 def _parts(
     store: Store, dataset: str, table: str, schema: pa.Schema
 ) -> Iterator[Callable[[], ds.Dataset]]:
-    """What opens the parts of a table, some at once; with text as text."""
+    """The expression that opens the parts of a table, some at once; with text as text."""
     fs, place = filesystem(dataset) if is_remote(dataset) else (None, dataset)
     names = sorted(name for name in store.names(table) if name.endswith(".parquet"))
     if not names:
@@ -216,7 +216,7 @@ def _parts(
 def _fill(
     con: duckdb.DuckDBPyConnection, name: str, parts: Iterable[Callable[[], ds.Dataset]]
 ) -> None:
-    """Make a table of its parts, with the columns that are used."""
+    """Fill a table from its parts, with the columns that are used."""
     con.execute(_TABLES[name])
     columns = ", ".join(column for column, *_ in con.execute(f"describe {name}").fetchall())
     for part in parts:

@@ -41,7 +41,7 @@ def ppm(value: float, *, signed: bool = False) -> str:
 
 
 def spread(measure: str, found: Spread | None) -> str:
-    """The median of a measure, and between what nearly all are: +12 ppm (+11 to +14)."""
+    """The median of a measure, and the range of nearly all values: +12 ppm (+11 to +14)."""
     if found is None:
         return "-"
     middle, low, high = (measured(measure, one) for one in (found.median, found.low, found.high))
@@ -51,7 +51,7 @@ def spread(measure: str, found: Spread | None) -> str:
 
 
 def worst_bar(pair: PairFigures) -> str:
-    """The median of the widest bars of traces, the widest, and how many are open."""
+    """The median of the widest bars of traces, the widest bar, and the number of open ones."""
     found = pair.worst_bar_ns
     said = []
     if found is not None:
@@ -68,7 +68,7 @@ def pair_name(clock: str, reference: str) -> str:
 
 
 def what_is_worse(one: Worse) -> str:
-    """What got worse, in a few words."""
+    """The words for what got worse."""
     if one.code is not None:
         return f"{'more often' if one.before else 'new'}: {one.code}"
     if one.clock is None or one.reference is None:
@@ -77,7 +77,7 @@ def what_is_worse(one: Worse) -> str:
 
 
 def measure_name(measure: str) -> str:
-    """What a measure of a pair is called."""
+    """The name of a measure of a pair."""
     return _NAMES[measure]
 
 

@@ -1,1 +1,1 @@
-"""Exchanges of readings with other machines: the messages, who answers, and who asks."""
+"""Exchanges of readings with other machines: the messages, those who answer, and those who ask."""

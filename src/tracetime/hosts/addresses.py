@@ -76,7 +76,7 @@ Place = tuple[socket.AddressFamily, tuple[Any, ...]]
 
 
 def resolve(address: str) -> list[Place]:
-    """Where `ADDRESS:PORT` leads, the preferred place first; one or more.
+    """The places that `ADDRESS:PORT` leads to, the preferred one first; one or more.
 
     Raises:
         UsageError: it is not written so; the name is not known.

@@ -51,7 +51,7 @@ _NO_REPLY: Final = bytes(_SIGNED - 8 - NONCE_BYTES)
 
 
 class Reply(NamedTuple):
-    """What the other side says of a round.
+    """The other side's reply in a round.
 
     Attributes:
         nonce: of the request, 16 bytes.
@@ -129,7 +129,7 @@ _ROUNDING_NS: Final = 2
 
 
 class Bracket(NamedTuple):
-    """How far BOOTTIME is ahead of another clock of this machine.
+    """The offset of BOOTTIME from another clock of this machine, as bounds.
 
     Attributes:
         at_ns: of BOOTTIME, the later reading.
@@ -142,29 +142,29 @@ class Bracket(NamedTuple):
 
 
 def boottime_ns() -> int:
-    """Read BOOTTIME."""
+    """The present reading of BOOTTIME, ns."""
     return time.clock_gettime_ns(BOOTTIME)
 
 
 def bracket(clock: int) -> Bracket:
-    """Read a clock between two readings of BOOTTIME."""
+    """The offset of a clock by readings of BOOTTIME before and after it."""
     before, there, after = read_between(BOOTTIME, clock)
     return Bracket(after, before - there, after - there)
 
 
 def boottime_over_monotonic() -> Bracket:
-    """How long the machine was suspended, between two bounds."""
+    """The time that the machine was suspended, as bounds."""
     return bracket(time.CLOCK_MONOTONIC)
 
 
 def own_suspended_ns() -> int:
-    """How long this machine was suspended since it was booted, ns."""
+    """The time that this machine was suspended since it was booted, ns."""
     _, low, high = boottime_over_monotonic()
     return _middle(low, high)
 
 
 def _middle(low: int, high: int) -> int:
-    """Between two bounds of how long a machine was suspended: not below 0, as it reads."""
+    """The middle of two bounds of the suspended time: not below 0, as it reads."""
     return max((low + high) // 2, 0)
 
 
@@ -182,7 +182,7 @@ class Epoch:
 
     @property
     def suspended_ns(self) -> int:
-        """How long the machine was suspended before it began, by what is known so far."""
+        """The time that the machine was suspended before it began, by what is known so far."""
         return _middle(self._low, self._high)
 
     def has_ended(self) -> bool:

@@ -30,7 +30,7 @@ _LATEST_S: Final = 60.0
 
 
 class Waits:
-    """How long to wait after an epoch ends: twice as long each time, 1 s after one of a minute.
+    """The wait after the end of an epoch: twice as long each time, 1 s after one of a minute.
 
     Each epoch is a machine in the trace: a peer that ends them at once does not fill the file.
     """
@@ -174,17 +174,17 @@ class Peer:
 
     @property
     def exchanges(self) -> int:
-        """How many are in the trace so far."""
+        """The number of exchanges in the trace so far."""
         return sum(one.written for one in self._connections)
 
     @property
     def machines(self) -> list[int]:
-        """Its machine_id in the trace; others after a suspend or a restart."""
+        """The peer's machine_ids in the trace; a new one after each suspend or restart."""
         return [machine for one in self._connections for machine in one.machines]
 
     @property
     def most_files(self) -> int:
-        """How many files it has open at most, also while it connects."""
+        """The number of files that it has open at most, also while it connects."""
         return _FILES_OF_UDP if self._command is None else _FILES_OF_SSH
 
     def check(self) -> None:
@@ -193,21 +193,21 @@ class Peer:
             raise UsageError(f"the peer {self.name} is of another recording: make a new one")
 
     def start(self, recording: PeerRecording) -> None:
-        """Begin to ask it, for a recording; `record` does that."""
+        """Begin to ask the peer, for a recording; `record` does that."""
         self._thread = threading.Thread(
             target=self._run, args=(recording,), name=f"tracetime {self.name}", daemon=True
         )
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask it no more; `Recorder.close` does that."""
+        """Ask the peer no more; `Recorder.close` does that."""
         self._stop.set()
         with self._lock:
             if self._transport is not None:
                 self._transport.interrupt()
 
     def join(self, timeout_s: float) -> None:
-        """Wait until its thread has ended, or so long; `Recorder.close` does that."""
+        """Wait until its thread has ended, or the timeout; `Recorder.close` does that."""
         if self._thread is not None:
             self._thread.join(timeout_s)
 

@@ -1,4 +1,4 @@
-"""`ping`: how far another machine's clock is ahead, within bounds."""
+"""`ping`: the offset of another machine's clock, within bounds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DOMAINS: Final = (ClockDomain(HERE), ClockDomain(THERE))
 
 
 class Offset(NamedTuple):
-    """How far the other side's BOOTTIME is ahead of this machine's, ns.
+    """The offset of the other side's BOOTTIME from this machine's, ns.
 
     Attributes:
         at_ns: when, BOOTTIME of this machine.
@@ -87,7 +87,7 @@ def estimate(rounds: Sequence[Round], at_ns: int) -> Offset | None:
 
 
 def contradiction_ns(rounds: Sequence[Round]) -> int:
-    """By how much rounds leave no offset that drifts as clocks may; 0 where they leave one.
+    """The gap by which rounds exclude every offset that drifts as clocks may, ns; 0 without.
 
     rounds: in the order in which they were sent.
     """
@@ -131,7 +131,7 @@ CONNECT_S: Final = 60.0
     "restarts half_width_ns"
 )
 class PingResult(NamedTuple):
-    """How far another machine's BOOTTIME is ahead of this one's.
+    """The offset of another machine's BOOTTIME from this one's.
 
     Attributes:
         host: the machine that was asked.
@@ -163,7 +163,7 @@ class PingResult(NamedTuple):
 
     @property
     def half_width_ns(self) -> Count:
-        """How far the estimate is off at most, ns."""
+        """The error of the estimate at most, ns."""
         return max(self.latest_ns - self.offset_ns, self.offset_ns - self.earliest_ns)
 
 
@@ -215,7 +215,7 @@ def measure(
     key_file: str | os.PathLike[str] | None,
     timeout_s: float,
 ) -> tuple[PingResult, Rounds]:
-    """What `ping` finds, with the rounds; its arguments, and what it raises, but for the file."""
+    """The result of `ping`, with the rounds; it takes and raises the same, but for the file."""
     if not 1 <= bursts <= MOST_BURSTS:
         raise UsageError(f"bursts is {bursts}: use 1 to {MOST_BURSTS:,}")
     if target_error_ns is not None and target_error_ns < 1:
@@ -272,7 +272,7 @@ class Pinging:
         self._epoch = Epoch() if epoch is None else epoch
 
     def run(self, bursts: int, target_error_ns: int | None = None) -> Offset | None:
-        """Make bursts, and say what they bound when the last round ended; None where nothing."""
+        """Return the offset when the last round ended, after bursts of rounds; None without one."""
         for k in range(bursts):
             if k:
                 time.sleep(pause_s(self.rounds.kept, target_error_ns))
@@ -307,12 +307,12 @@ class Pinging:
 
 
 def pause_s(rounds: Sequence[Round], target_error_ns: int | None) -> float:
-    """How long after the last of the rounds its bar is as wide as it may become."""
+    """The pause after the last round in which its bar becomes as wide as it may."""
     if not rounds or target_error_ns is None:
         return _USUAL_S
     return clamped_pause_s((target_error_ns - rounds[-1].delay_ns / 2) / _NS_PER_S)
 
 
 def clamped_pause_s(wait_s: float) -> float:
-    """The time between two bursts that is nearest to a wanted one."""
+    """The allowed time between two bursts that is nearest to a wanted one."""
     return min(_LONGEST_S, max(_SHORTEST_S, wait_s))

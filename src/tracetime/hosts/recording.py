@@ -36,7 +36,7 @@ _MOST_SUSPENDED_NS: Final = 1 << 60
 
 
 def machine_packets(machine: int, name: str, boot: bytes, suspended_ns: int | None = None) -> bytes:
-    """Say what a machine is called, and which boot its clock counts from.
+    """Return the packets that name a machine, and the boot its clock counts from.
 
     A machine of this very boot does not say so: its clock, as its own process read it, is kept
     apart from this process's.
@@ -56,7 +56,7 @@ def machine_packets(machine: int, name: str, boot: bytes, suspended_ns: int | No
 
 
 def exchange_packet(machine: int, made: Exchange) -> bytes:
-    """Say what an exchange with a machine, by its machine_id, says of its clock."""
+    """Return the packet of an exchange with a machine, by its machine_id."""
     synced = [(made.c1_ns, made.h1_ns), (made.c2_ns, made.h2_ns)]
     return packets.remote_sync_packet(machine, _BOOTTIME, synced, [*made.rounds])
 

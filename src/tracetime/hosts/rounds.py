@@ -1,4 +1,4 @@
-"""The side that asks, without a socket: which reply belongs to which request, and what it says."""
+"""The side that asks, without a socket: it finds the request of each reply, and pairs rounds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Round(NamedTuple):
 
     @property
     def delay_ns(self) -> int:
-        """How long it was on its way, there and back."""
+        """The time that the messages were on their way, there and back."""
         return self.returned_ns - self.sent_ns - (self.replied_ns - self.received_ns)
 
 
@@ -60,12 +60,12 @@ class Exchange(NamedTuple):
 
     @property
     def span_ns(self) -> int:
-        """How long both machines took; by Perfetto's rule a quarter of it is the greatest error."""
+        """The time that both machines took; by Perfetto's rule the error is a quarter at most."""
         return self.h2_ns - self.h1_ns + self.c2_ns - self.c1_ns
 
 
 class RoundCounts(NamedTuple):
-    """What became of the requests, and of what came in.
+    """The numbers of requests, and of messages that came in, by their fate.
 
     Attributes:
         sent: requests.
@@ -143,7 +143,7 @@ class Rounds:
         return made
 
     def lose(self) -> None:
-        """The request had no reply in time."""
+        """Count a request that had no reply in time."""
         self._waiting = None
         self._count("lost")
 

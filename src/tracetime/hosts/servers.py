@@ -62,7 +62,7 @@ _NO_NONCE: Final = bytes(REFERENCE_BYTES)
 
 
 class Counts(NamedTuple):
-    """What became of all that came in.
+    """The numbers of messages that came in, by their fate.
 
     Attributes:
         replied: requests with a reply.
@@ -140,7 +140,7 @@ class Responder:
 
     @property
     def counts(self) -> Counts:
-        """What became of all so far."""
+        """The counts of all messages so far."""
         return Counts(**self._counts)
 
     def _count(self, what: str) -> None:
@@ -162,7 +162,7 @@ _REMEMBERED: Final = 64
 
 
 class UdpServer:
-    """Replies to the requests of one UDP address.
+    """A server that replies to the requests of one UDP address.
 
     Args:
         address: `ADDRESS:PORT`, `[ADDRESS]:PORT`; port 0 for any free one.
@@ -254,7 +254,7 @@ class UdpServer:
 
     @property
     def says(self) -> str:
-        """What became of the datagrams so far, in words."""
+        """The counts of datagrams so far, in words."""
         return says(self._responder)
 
 
@@ -276,14 +276,14 @@ def serve_pipes(
 
 
 def says(responder: Responder) -> str:
-    """What became of the requests, in words."""
+    """The counts of requests, in words."""
     return ", ".join(
         f"{n:,} {what}" for what, n in responder.counts._asdict().items() if n or what == "replied"
     )
 
 
 def _host(source: bytes) -> bytes:
-    """Who is limited: an address, of IPv6 its network of 64 bits, which one host may have.
+    """The source that is limited: an address, of IPv6 its network of 64 bits.
 
     source: sockaddr_in or sockaddr_in6: family, port, and the address, after 8 bytes that of IPv6.
     """

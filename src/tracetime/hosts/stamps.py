@@ -1,4 +1,4 @@
-"""When datagrams left and came in, by the kernel: SO_TIMESTAMPING, software stamps.
+"""The times of datagrams that left and came in, by the kernel: SO_TIMESTAMPING, software stamps.
 
 See Linux's Documentation/networking/timestamping.rst. The stamps are of REALTIME. What it is behind
 BOOTTIME never changes but where REALTIME is set, so that readings of both, one between two of the
@@ -33,7 +33,7 @@ _ROUNDING_NS: Final = 2
 
 
 class _RealtimeSteps:
-    """Tells when REALTIME was set; raises SourceError where the system does not say so."""
+    """A watch of REALTIME; raises SourceError where the system does not say that it was set."""
 
     def __init__(self) -> None:
         self._timer = timer_of_the_wall_clock()
@@ -41,7 +41,7 @@ class _RealtimeSteps:
             raise SourceError("this system does not tell when REALTIME is set")
 
     def seen(self) -> bool:
-        """Whether it was set since the last call."""
+        """Whether REALTIME was set since the last call."""
         return was_set(self._timer)
 
     def close(self) -> None:
@@ -50,14 +50,14 @@ class _RealtimeSteps:
 
 
 class KernelClock(NamedTuple):
-    """Reads what stamps need: how far BOOTTIME is ahead of REALTIME, and whether that was set."""
+    """Readers of the offset of BOOTTIME from REALTIME, and of whether REALTIME was set."""
 
     ahead: Callable[[], Bracket]
     was_set: Callable[[], bool]
 
 
 class StampedTimes:
-    """Makes readings of BOOTTIME of stamps.
+    """The readings of BOOTTIME at stamps.
 
     Args:
         clock: of this machine.
@@ -130,7 +130,7 @@ class StampedSocket:
         return self._datagrams.send(data, source)
 
     def departures(self, most: int) -> list[tuple[int, int]]:
-        """The stamps of datagrams that left: which, counted from 0 modulo 2^32, and the stamp.
+        """The numbers of datagrams that left, from 0 modulo 2^32, with their stamps.
 
         most: so many, and no more, at once.
         """

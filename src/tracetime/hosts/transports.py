@@ -1,4 +1,4 @@
-"""How a request gets to the other side, and its reply back: over UDP, and over ssh's pipes."""
+"""The ways of a request to the other side and back: over UDP, and over the pipes of ssh."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Exchanged(NamedTuple):
 
 
 class Transport(Protocol):
-    """Carries requests to one other side."""
+    """A connection that carries requests to one other side."""
 
     def exchange(
         self, request: bytes, take: Callable[[bytes], Reply | None], timeout_s: float
     ) -> Exchanged | None:
-        """Send a request and wait for what `take` says is its reply; None where none comes."""
+        """Send a request, and return the reply that `take` accepts; None where none comes."""
 
     def interrupt(self) -> None:
         """End all waiting, now and from now on; another thread may call this."""
@@ -49,7 +49,7 @@ class Transport(Protocol):
 
 
 class UdpTransport:
-    """To `ADDRESS:PORT`, with the kernel's stamps where it has them.
+    """A connection to `ADDRESS:PORT`, with the kernel's stamps where it has them.
 
     Where a name leads to several places, they are asked in turn until one replies.
 
@@ -82,7 +82,7 @@ class UdpTransport:
         return None
 
     def _connected(self) -> StampedSocket:
-        """A socket to the first place that can be connected to; it is the first of all then.
+        """A socket to the first place that can be connected to, which then comes first of all.
 
         Raises:
             SourceError: there is none.
@@ -167,7 +167,7 @@ class UdpTransport:
 
 
 class PipeTransport:
-    """To a process that runs `tracetime serve --stdio`, here or over ssh.
+    """A connection to a process that runs `tracetime serve --stdio`, here or over ssh.
 
     Args:
         command: what starts it.
@@ -253,7 +253,7 @@ class PipeTransport:
         )
 
     def _said(self) -> str:
-        """The last line that it printed as an error, where nobody has seen it."""
+        """The last line of the process on its standard error, where nobody has seen it."""
         errors = self._process.stderr
         end = time.monotonic() + _SAYS_WITHIN_S
         if errors is None or not _is_ready(errors.fileno(), select.POLLIN, end):

@@ -17,7 +17,7 @@ __all__ = ["Report", "report"]
 
 
 class Report(NamedTuple):
-    """A report that was written.
+    """The path and the size of a report that was written.
 
     Attributes:
         path: of the file.

@@ -35,7 +35,7 @@ _LONGEST_NAME: Final = 22
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """Clocks that share a name.
+    """A node of the graph: clocks that share a name.
 
     Attributes:
         events: of all of them.
@@ -122,7 +122,7 @@ def _columns(nodes: list[_Node], untied: int) -> dict[int, list[_Node]]:
 def _rows(
     columns: dict[int, list[_Node]], links: dict[str, str]
 ) -> tuple[dict[str, _Node], dict[int, int]]:
-    """Return the clocks to draw, by name, and by column how many more there are."""
+    """Return the clocks to draw, by name, and the number of the others in each column."""
     drawn: dict[str, _Node] = {}
     extra: dict[int, int] = {}
     for column, inside in sorted(columns.items()):

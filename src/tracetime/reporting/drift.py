@@ -1,4 +1,4 @@
-"""The panel of a pair's drift: rates that held, and from one snapshot to the next.
+"""The panel of a pair's drift: rates of its runs, and from one snapshot to the next.
 
 Its scale is that of the rates that held for long. What is beyond is marked at the edge and counted.
 """

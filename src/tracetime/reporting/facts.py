@@ -37,7 +37,7 @@ _LONGEST: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class SpanFacts:
-    """What the report says of slices.
+    """The comparison of a trace's slices.
 
     Attributes:
         found: None where there are too many clocks.
@@ -87,21 +87,21 @@ _PER_BATCH: Final = 256
 
 
 class FilePlaces:
-    """Packets with a known trace time; another packet has that of the last one before it."""
+    """Packets with a known trace time; another packet has the time of the last one before it."""
 
     def __init__(self) -> None:
         self._columns: list[tuple[Values, Values]] = []
         self._points: tuple[Values, Values] | None = None
 
     def add(self, columns: Columns) -> None:
-        """Note some events of a batch that have a trace time."""
+        """Note the packets and times of some events of a batch."""
         status = columns["status"]
         rows = np.flatnonzero(is_any_of(status, PLACED))
         rows = rows[:: -(-len(rows) // _PER_BATCH) or 1]
         self._note(columns["packet"][rows].astype(np.int64), columns["trace_time"][rows])
 
     def add_snapshots(self, packets: npt.NDArray[np.uint64], times_ns: Values) -> None:
-        """Note the packets of snapshots that have the trace clock, and what it reads there."""
+        """Note the packets of snapshots, and the readings of the trace clock in them."""
         self._note(packets.astype(np.int64), times_ns)
 
     def _note(self, packets: Values, times_ns: Values) -> None:
@@ -149,7 +149,7 @@ MOST_ROWS: Final = 12
 
 @dataclass(slots=True)
 class Facts:
-    """What the report says of a trace.
+    """The facts of a trace that its report shows.
 
     Attributes:
         findings: the doctor's, worst first; they are numbered from 1.
@@ -277,7 +277,7 @@ def _choose_pictures(facts: Facts) -> None:
 
 
 def _span(facts: Facts, pair: PairFacts) -> tuple[int, int] | None:
-    """The part of the trace that a picture over trace time shows; None for that of its evidence.
+    """The span of a picture over trace time; None for the span of the pair's evidence.
 
     Floor knows nothing of clocks that messages alone tie, and may place their events anywhere.
     """

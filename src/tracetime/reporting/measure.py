@@ -27,7 +27,7 @@ ClockPair = tuple[ClockId, ClockId]
 
 @dataclass(slots=True)
 class PairFacts:
-    """Measures of one pair.
+    """The measures of one pair.
 
     Attributes:
         reference, clock: the two clocks; the second is measured against the first.
@@ -135,7 +135,7 @@ def _first(compared: list[ClockPair], names: dict[ClockId, str], ranks: _Ranks) 
 
 
 class _Ranks:
-    """How much a pair matters, by what is known before it is measured.
+    """The order of pairs by how much they matter, as far as is known before they are measured.
 
     Attributes:
         findings: numbers of the findings that name a clock.

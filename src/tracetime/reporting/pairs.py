@@ -120,7 +120,7 @@ def _without_bars(facts: Facts) -> Html | None:
 
 
 def _pair(facts: Facts, figures: Figures, number: int, pair: PairFacts) -> Html:
-    """Return what there is of a pair; of one in order only a line is seen until it is opened."""
+    """Return all sections of a pair; of one in order only a line is seen until it is opened."""
     curves = pair.curves
     assert curves is not None
     graph = facts.survey.graph

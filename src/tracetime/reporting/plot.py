@@ -197,7 +197,7 @@ def _draw_messages(bokeh: Bokeh, panel: Any, curves: Curves, ns: float, size: fl
 
 
 def _without_open_sides(curves: Curves) -> tuple[Floats, Floats]:
-    """The sides of the bars; one that is open is far outside of the picture."""
+    """The sides of the bars; an open one is moved far out of the picture."""
     tube, seen = curves.sampled, curves.seen
     known = np.isfinite(tube.estimate)
     every = np.concatenate([tube.estimate[known], seen.offset])
@@ -209,7 +209,7 @@ def _without_open_sides(curves: Curves) -> tuple[Floats, Floats]:
 
 
 def _hover(bokeh: Bokeh, dots: list[Any], ns: float, unit: str) -> Any:
-    """Return what says the values of a snapshot; the report has readout.js for that."""
+    """Return the tooltip with the values of a snapshot; the report has readout.js for that."""
     return bokeh.models.HoverTool(
         renderers=dots,
         tooltips=[

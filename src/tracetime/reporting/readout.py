@@ -1,4 +1,4 @@
-"""What a picture says at a place: the facts that readout.js cannot read from the picture itself.
+"""The facts of a picture at each place that readout.js cannot read from the picture itself.
 
 JavaScript's numbers hold no absolute time. Such times are int64 in base64, or digits; all else in a
 picture is relative to one of them.
@@ -24,7 +24,7 @@ from tracetime.text import duration, half_width, signed_duration
 
 
 def pair_key(curves: Curves) -> Html:
-    """Return the legend, without what the picture has not."""
+    """Return the legend, without entries for glyphs that the picture lacks."""
     items = [
         ("snapshot", tag("circle", cx=10, cy=7, r=3.5, fill=INK)) if curves.n_snapshots else None,
         ("message", _diamond(fill="none", stroke=INK)) if curves.n_orders else None,
@@ -102,7 +102,7 @@ def pair_readout(curves: Curves, reference: str, clock: str) -> dict[str, Any]:
 
 
 def break_in_words(b: Break) -> str:
-    """Return what a discontinuity is, and its limits."""
+    """Return the kind of a discontinuity, and its limits."""
     name = b.kind.replace("_", " ")
     if b.rate_ppm is not None:
         return f"{name}, {b.rate_ppm[0]:+.3g} to {b.rate_ppm[1]:+.3g} ppm"
@@ -127,7 +127,7 @@ def events_readout(facts: Facts, rows: list[tuple[str, Row]]) -> dict[str, Any]:
 
 
 def points_readout(points: list[tuple[float, float, str]]) -> dict[str, Any]:
-    """Return the facts of a picture of points: x, y and what there is to say of each."""
+    """Return the facts of a picture of points: x, y and a text for each."""
     return {"kind": "points", "points": [list(point) for point in points]}
 
 

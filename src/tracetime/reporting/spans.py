@@ -1,4 +1,4 @@
-"""Slices under error bars: where two of different clocks may overlap or not, hatched.
+"""Slices under error bars: pairs of different clocks that may overlap or not, hatched.
 
 HTML and not Bokeh: bars take their colours from the page, and text stays as large as elsewhere.
 """
@@ -70,7 +70,7 @@ def spans_section(facts: Facts) -> Html | None:
 
 
 def _place(facts: Facts, names: dict[int, tuple[str, str]], place: Place) -> Html:
-    """Two slices, a row each, around the time at which they may overlap."""
+    """The picture of two slices, a row each, around the time at which they may overlap."""
     low, high = place.window
     around = 2 * max(high - low, 1)
     sides = place.one, place.other
@@ -124,18 +124,18 @@ def _track(scale: _Scale, side: Span, window: tuple[int, int]) -> Html:
 
 
 class _Scale:
-    """Instants as places on a track."""
+    """The scale from instants to places on a track."""
 
     def __init__(self, first: int, last: int) -> None:
         self.first, self.last = first, last
 
     def place(self, at: int) -> float:
-        """How far along an instant is, percent."""
+        """The place of an instant on the track, percent."""
         within = min(max(at, self.first), self.last)
         return 100 * (within - self.first) / (self.last - self.first)
 
     def bar(self, kind: str, start: int, end: int) -> Html | None:
-        """Return what lasts from one instant to another, None if all of it is outside."""
+        """Return a bar from one instant to another; None if all of it is outside."""
         if end < self.first or start > self.last:
             return None
         left, right = self.place(start), self.place(end)
@@ -159,7 +159,7 @@ def _ticks(scale: _Scale, zero: int) -> Iterator[Html]:
 
 
 def _sentence(place: Place) -> str:
-    """What is open about two slices, and what the estimates say."""
+    """The sentence on the possible overlap of two slices, and on that of the estimates."""
     most, _ = place.at_stake
     begins, ends = (
         [at.estimate for at in ats]

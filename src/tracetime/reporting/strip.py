@@ -1,4 +1,4 @@
-"""The strip across the top of the page: a lane for each clock, with what is wrong where.
+"""The strip across the top of the page: a row for each clock, with its faults over time.
 
 HTML and not Bokeh: it is there with the first paint, its marks are links, and a reader for the
 blind finds a list of them.
@@ -41,7 +41,7 @@ _APART: Final = 3
 
 
 class Mark(NamedTuple):
-    """Findings at one place: their numbers, the worst first."""
+    """The findings at one place: their numbers, the worst first."""
 
     at: float
     severity: str
@@ -49,7 +49,7 @@ class Mark(NamedTuple):
 
 
 class Zone(NamedTuple):
-    """A stretch of a lane; `size_ns` is that of a jump within it."""
+    """A stretch of a row; `size_ns` is the size of a jump within it."""
 
     start: float
     end: float
@@ -58,7 +58,7 @@ class Zone(NamedTuple):
 
 @dataclass(slots=True)
 class Lane:
-    """What is known of one clock, or of clocks that share a name, over the trace's time.
+    """The facts of one clock, or of clocks that share a name, over the trace's time.
 
     Attributes:
         clocks: none in the lane of the trace itself.
@@ -80,7 +80,7 @@ class Lane:
 
 
 class Lanes(NamedTuple):
-    """The lanes of a trace, the worst first; and of the others how many, and how many are wrong."""
+    """The rows of a trace, the worst first; the number of the others, and of the wrong ones."""
 
     shown: list[Lane]
     others: int
@@ -91,7 +91,7 @@ _Found = tuple[int, Finding]
 
 
 def lanes(facts: Facts) -> Lanes:
-    """Return the lanes of a trace."""
+    """Return the rows of a trace."""
     survey, names = facts.survey, facts.names
     clocks_of: dict[str, list[ClockId]] = defaultdict(list)
     for clock in dict.fromkeys((survey.trace_clock, *survey.infos, *survey.used)):
@@ -134,7 +134,7 @@ def _severity(lane: Lane) -> int:
 
 
 def _rank(lane: Lane, facts: Facts) -> tuple[int, bool, bool, bool, int, str]:
-    """Return the sort key of a lane among those that are as wrong."""
+    """Return the sort key of a row among those that are as wrong."""
     survey = facts.survey
     return (
         -sum(survey.lost.get(clock, 0) for clock in lane.clocks),
@@ -153,7 +153,7 @@ def _with_consequences(finding: Finding) -> Iterator[Finding]:
 
 
 def _named(finding: Finding, trace_clock: ClockId, name_of: dict[ClockId, str]) -> set[str]:
-    """Return the lanes of a finding; the trace clock's only where it names no other clock."""
+    """Return the names of a finding's rows; the trace clock's only where it names no other."""
     clocks = [clock for clock in finding.clocks if clock in name_of]
     return {name_of[c] for c in clocks if c != trace_clock or len(clocks) == 1} or {""}
 
@@ -170,7 +170,7 @@ def _places(facts: Facts, packets: Iterable[int]) -> list[float]:
 
 
 def _cover(facts: Facts, shown: list[Lane]) -> None:
-    """Find from where to where the clocks of some lanes have snapshots."""
+    """Set the span between the first and the last snapshot of the clocks of some rows."""
     survey, start_ns = facts.survey, facts.start_ns
     wanted = {clock for lane in shown for clock in lane.clocks[:_MOST_ALIKE]}
     beside: dict[ClockId, ClockId] = {}
@@ -383,7 +383,7 @@ def _title_of(facts: Facts, number: int) -> str:
 
 
 def _end(facts: Facts, lane: Lane) -> Iterator[Html]:
-    """Yield the findings that have no place; what else there is to say."""
+    """Yield links to the findings that have no place, after the number of lost events."""
     lost = sum(facts.survey.lost.get(clock, 0) for clock in lane.clocks)
     if lost:
         yield tag("span", f"{lost:,} lost ", title="events without a trace time")

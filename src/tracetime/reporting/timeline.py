@@ -35,7 +35,7 @@ _NEAR: Final = 2
 
 
 class Row(NamedTuple):
-    """Events of one clock in each bin.
+    """The events of one clock in each bin.
 
     Attributes:
         resolved, unresolved: those with a trace time, and those without.
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 class Histogram(NamedTuple):
-    """Events over time.
+    """The events of a trace over time.
 
     Attributes:
         edges: of the bins, int64 ns of trace time.
@@ -65,7 +65,7 @@ class Histogram(NamedTuple):
 
 
 class Timeline:
-    """Counts the batches of `Trace.columns`, by clock, and by time in bins of 2^n ns.
+    """A counter of the batches of `Trace.columns`, by clock, and by time in bins of 2^n ns.
 
     An event without a trace time counts at the time of the last event before it in the file that
     has one. All sequences of a clock number count as one clock.

@@ -1,4 +1,4 @@
-"""How the kernel steers this machine's clocks, read with adjtimex(2).
+"""The kernel's steering of this machine's clocks, read with adjtimex(2).
 
 The call only reads (modes 0) and needs no privilege. Linux only.
 """
@@ -59,7 +59,7 @@ def _call() -> Callable[[Any], int] | None:
 
 
 def read_adjtimex() -> KernelClock | None:
-    """The state now, in about 2 us; None if the system has no such call, or forbids it."""
+    """The present state, in about 2 us; None if the system has no such call, or forbids it."""
     call = _call()
     if call is None:
         return None

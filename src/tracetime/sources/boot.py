@@ -1,4 +1,4 @@
-"""Which boot of the kernel the clocks of this machine count from."""
+"""The boot of the kernel from which the clocks of this machine count."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def clocks_of(timer: Callable[[], int], resolution_ns: int = 0) -> tuple[str, ..
 
 
 def in_words(clocks: tuple[str, ...]) -> str:
-    """`MONOTONIC or BOOTTIME`."""
+    """The names of clocks in words: `MONOTONIC or BOOTTIME`."""
     return " or ".join(clocks) if clocks else "none of the host's clocks"
 
 
@@ -73,7 +73,7 @@ _PAUSE_S: Final = 0.0002
 
 
 class Bracket(NamedTuple):
-    """What a device read, between two readings of MONOTONIC_RAW.
+    """Readings of a device between two readings of MONOTONIC_RAW.
 
     Attributes:
         before_ns, after_ns: of the host.
@@ -86,7 +86,7 @@ class Bracket(NamedTuple):
 
 
 def raw_ns() -> int:
-    """MONOTONIC_RAW, ns.
+    """The present reading of MONOTONIC_RAW, ns.
 
     Raises:
         SourceError: this system has none.
@@ -133,11 +133,11 @@ class BracketedDevice(CalibratedDevice):
     @property
     @abstractmethod
     def resolution_ns(self) -> int:
-        """How much later its clock may show a moment, as far as the driver says or it is seen."""
+        """The resolution of its clock, as far as the driver gives it or it is measured, ns."""
 
     @abstractmethod
     def bracket(self) -> Bracket:
-        """Read its clock, once or more.
+        """Read its clock, once or more, between two readings of the host's.
 
         Raises:
             SourceError: it fails.
@@ -145,10 +145,10 @@ class BracketedDevice(CalibratedDevice):
 
     @abstractmethod
     def _stamps(self, count: int) -> list[int]:
-        """As `stamp`, of a count in range."""
+        """Return stamps as `stamp` does, of a count in range."""
 
     def stamp(self, count: int = 1) -> list[int]:
-        """Let the device stamp so often, in one piece of its work (ns of its clock).
+        """Let the device stamp `count` times, in one piece of its work (ns of its clock).
 
         Args:
             count: how often, 1 to `most_stamps`.
@@ -196,7 +196,7 @@ class BracketedDevice(CalibratedDevice):
         return self.bracket().readings[-1]
 
     def _check(self, readings: list[int], width_ns: int) -> None:
-        """Readings of one call are times, in order, and no farther apart than the call was long."""
+        """Check that readings of one call are times, in order, within the duration of the call."""
         step_ns = None if self._domain is None else self._domain.tick_ns
         most_ns = width_ns + width_ns // _FAST + 2 * max(self.resolution_ns, int(step_ns or 0))
         if not 0 < readings[0] <= readings[-1] <= readings[0] + most_ns:

@@ -121,7 +121,7 @@ class Cuda:
 
 
 def cupti_timer(libraries: Sequence[str] = CUPTI_LIBRARIES) -> Callable[[], int] | None:
-    """Reads the clock of CUPTI's records, ns (cuptiGetTimestamp); None where there is no CUPTI."""
+    """The reader of the clock of CUPTI's records, ns (cuptiGetTimestamp); None without CUPTI."""
     for library in libraries:
         try:
             function = _typed(ctypes.CDLL(library), "cuptiGetTimestamp", (Pointer,))
@@ -229,7 +229,7 @@ class CudaDevice(BracketedDevice):
         return self._step_ns
 
     def note(self, clock: ClockId) -> str | None:
-        """How its clock is read, and which clock of the host CUPTI's records are in."""
+        """The way in which its clock is read, and the clock of the host in CUPTI's records."""
         timer = cupti_timer()
         says = f"{self.label}, read by a kernel that stores %globaltimer"
         if timer is None:
@@ -272,7 +272,7 @@ class CudaDevice(BracketedDevice):
 
     @contextmanager
     def _current(self, context: Handle) -> Iterator[None]:
-        """Make its context that of this thread, for a `with`."""
+        """A context that makes the device's context that of this thread."""
         self._cuda.check(f"using {self.label}", "cuCtxPushCurrent_v2", context)
         try:
             yield

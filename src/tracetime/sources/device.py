@@ -129,7 +129,7 @@ class CalibratedDevice(Device):
 
     @property
     def time_domains(self) -> tuple[TimeDomain, ...]:
-        """All that it lists, by number: the known ones and the others."""
+        """All time domains that the device lists, by number: the known ones and the others."""
         hosts = (number for number, clock in HOST_DOMAINS.items() if clock in self.host_clocks)
         own = (DOMAIN_DEVICE,) if self.has_device_domain else ()
         return tuple(
@@ -144,7 +144,7 @@ class CalibratedDevice(Device):
         return ahead - period if ahead > period // 2 else ahead
 
     def step_ticks(self) -> int:
-        """The real step of the device's clock, in ticks: often far more than one.
+        """The real resolution of the device's clock, in ticks: often far more than one.
 
         Raises:
             SourceError: it cannot be read, or stands still.
@@ -164,7 +164,7 @@ class CalibratedDevice(Device):
         return np.array([step for step in steps if step < 1 << 40], dtype=np.int64)
 
     def _slow_step(self) -> int:
-        """The longest of some steps of a clock that is read often before it makes one.
+        """The longest step of a clock that is read often before it makes one.
 
         Raises:
             SourceError: it makes none.

@@ -20,7 +20,7 @@ from tracetime.sources.source import ClockSource
 
 
 class FakeTime:
-    """True time, ns; every reading of a clock takes the next delay.
+    """A true time, ns; every reading of a clock takes the next delay.
 
     Args:
         start_ns: when it begins.
@@ -77,17 +77,17 @@ class FakeClock:
         return ClockId(BUILTIN_IDS[self.name]) if self.name in BUILTIN_IDS else named(self.name)
 
     def truth(self, true_ns: int | Fraction) -> Fraction:
-        """What it would read with unlimited resolution and bits, ns, exactly."""
+        """The reading with unlimited resolution and bits, ns, exactly."""
         jumped = sum(size for when, size in self.steps if when <= true_ns)
         return true_ns * (1 + Fraction(self.rate_ppb, 10**9)) + self.offset_ns + jumped
 
     def value(self, true_ns: int) -> int:
-        """What it reads: ticks, wrapped."""
+        """The reading: ticks, wrapped."""
         ticks = self.truth(true_ns) // self.ns_per_tick
         return (ticks - ticks % self.step_ticks) % (1 << self.valid_bits)
 
     def read(self, time: FakeTime) -> int:
-        """Read it: takes one delay, and may fail."""
+        """Return a reading; it takes one delay, and may fail."""
         number, self.reads = self.reads, self.reads + 1
         lost = self.lost_at is not None and number >= self.lost_at
         value = self.value(time.tick())

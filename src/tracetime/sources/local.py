@@ -1,4 +1,4 @@
-"""The clocks of this machine by name: which source has which, and which are not available."""
+"""The clocks of this machine by name, with their sources, and those that are not available."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Devices(Protocol):
 
 
 def _position(text: str) -> int:
-    """The number of a device that a caller gives."""
+    """The number of a device, as a caller gives it."""
     if _NUMBER.fullmatch(text) is None:
         raise UsageError(f"{text!r} is no number of a device: the first is 0")
     return int(text)
@@ -84,7 +84,7 @@ class DeviceKind(NamedTuple):
     number: Callable[[str], int] = _position
 
     def short_name(self, number: int) -> str:
-        """What callers may call one of them."""
+        """The short name of one of these devices, for callers."""
         return f"{self.word}{self.mark}{number}"
 
 
@@ -106,7 +106,7 @@ _LEAST_STEP_NS: Final = 1.0
 
 
 def readers_of(platform: str) -> dict[str, Read]:
-    """By name, how to read each clock (ns) that Python offers on a platform."""
+    """Readers of the clocks (ns) that Python offers on a platform, by name."""
     if platform == "win32":
         return {QPC: time.perf_counter_ns, "REALTIME": time.time_ns}
     if platform != "darwin":
@@ -208,7 +208,7 @@ class LocalClocks:
 
     @property
     def unavailable(self) -> tuple[Unavailable, ...]:
-        """All clocks that cannot be read, and why."""
+        """All clocks that cannot be read, with the reasons."""
         missing = [entry for source in self._sources(devices=True) for entry in source.unavailable]
         for word, opened in self._opened.items():
             if isinstance(opened, SourceError):
@@ -257,7 +257,7 @@ class LocalClocks:
         return self._found(devices=False) if text.lower() == HOST else None
 
     def short_name(self, name: str) -> str:
-        """What a caller may call a clock, of those that were found: `TSC`, `vulkan:0`."""
+        """The short name of a clock that was found: `TSC`, `vulkan:0`."""
         short = {long: alias for alias, long in SHORT_NAMES.items()}
         for kind in KINDS:
             for number, device in self._numbered(kind).items():

@@ -9,7 +9,7 @@ from tracetime.errors import SourceError
 
 
 class OneAtATime:
-    """Threads wait for each other in a `with` of `turn()`.
+    """A lock of threads that wait for each other in a `with` of `turn()`.
 
     A signal's handler that interrupts the thread whose turn it is would wait for ever: it gets an
     error instead.

@@ -89,14 +89,14 @@ class OpenClDevice(BracketedDevice):
         return (self._timers() if self.method == "timer" else self._commands(1))[0]
 
     def _stamps(self, count: int) -> list[int]:
-        """When each of some small commands ended."""
+        """The times at which some small commands ended."""
         return self._commands(count)[1]
 
     def step_ticks(self) -> int:
         return max(super().step_ticks(), self._resolution_ns)
 
     def note(self, clock: ClockId) -> str | None:
-        """How its clock is read, and which clocks of the host its times show, if any."""
+        """The way in which its clock is read, and the host's clocks that its times show, if any."""
         shown = clocks_of(lambda: self.bracket().readings[-1], self._resolution_ns)
         same = f", which show the host's {in_words(shown)}" if shown else ""
         if self.method == "command":
@@ -160,7 +160,7 @@ class OpenClDevice(BracketedDevice):
         return before_ns - self._resolution_ns <= stamped_ns <= after_ns + self._resolution_ns
 
     def _timers(self) -> tuple[Bracket, int]:
-        """The device's timer, and the host's, ns."""
+        """The readings of the device's timer, and of the host's, ns."""
         self._check_open()
         device, host = api.u64(), api.u64()
         what = f"clGetDeviceAndHostTimer of {self.label}"
@@ -170,7 +170,7 @@ class OpenClDevice(BracketedDevice):
         return Bracket(before_ns, [device.value], raw_ns()), host.value
 
     def _commands(self, count: int) -> tuple[Bracket, list[int]]:
-        """Begin of the first and end of the last of some commands, and the ends of all.
+        """The begin of the first and the end of the last of some commands, and the ends of all.
 
         Each writes a word to the device.
         """

@@ -43,7 +43,7 @@ _LOOKS: Final = 1_024
 
 
 class CoarseLag:
-    """How far one COARSE clock's readings may be off.
+    """The lag of one COARSE clock behind its fine form.
 
     Args:
         fine, coarse: numbers of `clock_gettime`.
@@ -56,7 +56,7 @@ class CoarseLag:
         self._step_ns = 0
 
     def tick_ns(self) -> float:
-        """How far its readings may be off, ns, as seen at first: the spread of its lag, and a tick.
+        """The error of its readings at first, ns: the spread of its lag, and a tick.
 
         The spread is at least a tick, which `clock_getres` gives correctly for these clocks. One
         tick is added because a later tick can come later than any that was seen.
@@ -77,14 +77,14 @@ class CoarseLag:
         return float(self._first_ns + self._step_ns)
 
     def grown_ns(self) -> int:
-        """By how much more its readings have been off since, now included, ns."""
+        """The growth of that error until now, ns."""
         if self._first_ns is None:
             return 0
         self._lags[0].observe(1)
         return max(0, self._spread_ns() - self._first_ns)
 
     def watch(self) -> Callable[[], None]:
-        """Watch it in a thread that needs no GIL; returns what ends that."""
+        """Watch the lag in a thread that needs no GIL; returns the end of that."""
         self.tick_ns()
         lag = Lag(*self._codes)
         self._lags.append(lag)
@@ -188,7 +188,7 @@ class PosixSource(ClockSource):
 
 
 def tai_note() -> str | None:
-    """What is wrong with TAI here, if anything: without an offset in the kernel it is REALTIME."""
+    """The note on TAI, if anything is wrong: without an offset in the kernel it is REALTIME."""
     state = read_adjtimex()
     if state is not None and state.tai_s:
         return None

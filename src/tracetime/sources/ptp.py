@@ -47,7 +47,7 @@ _STEP_CALLS: Final = 20
 
 
 class Pair(NamedTuple):
-    """MONOTONIC_RAW, and how far REALTIME is ahead of it, within `half_ns`."""
+    """A reading of MONOTONIC_RAW, and the offset of REALTIME from it, within `half_ns`."""
 
     raw_ns: int
     ahead_ns: int
@@ -55,7 +55,7 @@ class Pair(NamedTuple):
 
 
 def read_pair() -> Pair:
-    """REALTIME between two readings of MONOTONIC_RAW.
+    """Read REALTIME between two readings of MONOTONIC_RAW.
 
     Raises:
         SourceError: they cannot be read.
@@ -174,7 +174,7 @@ class PtpClock(Device):
         raise failed
 
     def _read_cross(self, ioctl: calls.Ioctl, fd: int) -> calls.Cross:
-        """A cross timestamp, of this call and in the MONOTONIC_RAW of this process.
+        """A cross timestamp by this call, in the MONOTONIC_RAW of this process.
 
         Raises:
             OSError: the device has none.

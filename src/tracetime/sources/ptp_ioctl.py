@@ -93,7 +93,7 @@ def read_plain(ioctl: Ioctl, fd: int) -> list[Bracket]:
 
 
 def narrowest(brackets: list[Bracket]) -> Bracket:
-    """The one that was read in the shortest time.
+    """The bracket that was read in the shortest time.
 
     Raises:
         SourceError: REALTIME went back in all of them.
@@ -143,7 +143,7 @@ _LONGEST_NAME: Final = 15
 
 
 class CardStamps(NamedTuple):
-    """What the hardware of an interface stamps.
+    """The stamps that the hardware of an interface gives.
 
     Attributes:
         clock: the number N of its /dev/ptpN; None if it has no PTP hardware clock.
@@ -156,7 +156,7 @@ class CardStamps(NamedTuple):
 
 
 def card_stamps(interface: str, ioctl: Ioctl = linux_ioctl) -> CardStamps:
-    """What the hardware of a network interface stamps, and in which clock.
+    """The stamps that the hardware of a network interface gives, and their clock.
 
     Raises:
         SourceError: there is no such interface, or its driver does not say.

@@ -1,4 +1,4 @@
-"""The interface of a source of clocks: which it has, their properties, and how to read them.
+"""The interface of a source of clocks: their names, their properties, and their readings.
 
 The sampling (`capture/sampling.py`) uses it; a source neither keeps readings nor checks them.
 Readings are raw: ns if the clock counts ns, else its ticks.
@@ -54,7 +54,7 @@ class ClockSource(ABC):
     @property
     @abstractmethod
     def clocks(self) -> Mapping[str, ClockId]:
-        """The clocks that it has here, by name."""
+        """The clocks of this source here, by name."""
 
     @property
     def unavailable(self) -> tuple[Unavailable, ...]:
@@ -62,7 +62,7 @@ class ClockSource(ABC):
         return ()
 
     def _entry(self, entries: Mapping[ClockId, _T], clock: ClockId) -> _T:
-        """What the source keeps of one of its clocks.
+        """The source's entry for one of its clocks.
 
         Raises:
             SourceError: it has no such clock.
@@ -83,19 +83,19 @@ class ClockSource(ABC):
         """
 
     def note(self, clock: ClockId) -> str | None:
-        """What a user should know about this clock here, if anything."""
+        """The note for users on this clock here; None without one."""
         return None
 
     def lag_ns(self, clock: ClockId) -> int:
-        """By how much more than the tick of `domain` it has lagged since, as far as seen, ns."""
+        """The growth of the clock's lag beyond the tick of `domain`, as far as seen, ns."""
         return 0
 
     def watch(self, clocks: Collection[ClockId]) -> Callable[[], None]:
-        """Watch how far clocks lag, between readings too; returns what ends that."""
+        """Watch how far clocks lag, between readings too; returns the end of that."""
         return _nothing
 
     def native_code(self, clock: ClockId) -> int | None:
-        """Its number for `_kernels.sampling`; None where the kernel cannot read it."""
+        """The number of a clock for `_kernels.sampling`; None where the kernel cannot read it."""
         return None
 
     def read(self, clock: ClockId) -> int:
@@ -107,7 +107,7 @@ class ClockSource(ABC):
         raise SourceError(f"{clock} cannot be read alone: read it together with a host clock")
 
     def partners(self, clock: ClockId) -> tuple[ClockId, ...]:
-        """The host clocks that it can be read together with, as the source offers them."""
+        """The host clocks that a clock can be read together with, as the source offers them."""
         return ()
 
     def read_together(self, clock: ClockId, partner: ClockId) -> Together:

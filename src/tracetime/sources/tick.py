@@ -1,4 +1,4 @@
-"""The step of a clock, found in its readings: the spacing of their differences.
+"""The resolution of a clock, found in its readings: the spacing of their differences.
 
 The system's own value (`clock_getres`) is often 1 ns for a counter with steps of 10, and the least
 difference of two readings is the cost of one read, not a tick.
@@ -29,7 +29,7 @@ _LEAST_FRACTION: Final = 4.0
 
 
 def step_of_runs(runs: Sequence[Values]) -> int | None:
-    """How much later a clock may show a moment, of runs of readings; None if no reading differs.
+    """The resolution of a clock by runs of readings; None if no reading differs.
 
     Where a clock is read again before it steps, every difference above 0 is a step: the longest
     counts, as steps may differ. Of the runs the least of these: something may interrupt one.
@@ -48,7 +48,7 @@ def step_of_runs(runs: Sequence[Values]) -> int | None:
 
 
 def common_step(differences: Values) -> float | None:
-    """The step that differences of readings are multiples of; None if no reading differs.
+    """The greatest step that all differences of readings are multiples of; None if none differs.
 
     Rare differences (5 %) are left out. If the step is a whole number, it is the greatest common
     divisor. Else (a counter of 41.67 ns, rounded down when it is read) it is the longest step that

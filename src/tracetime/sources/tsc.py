@@ -144,7 +144,7 @@ class RateMeasurement:
         return Fraction(span_ns, span_ticks).limit_denominator(_RATE_DENOMINATOR)
 
     def _read(self) -> tuple[int, int]:
-        """Both at one moment: MONOTONIC_RAW in ns, and the counter's ticks."""
+        """The readings of both at one moment: MONOTONIC_RAW in ns, and the counter's ticks."""
         readings, centre, half = (np.empty((1, 2), dtype=np.int64) for _ in range(3))
         self._pair.fill(readings, centre, half)
         return int(readings[0, 0] + centre[0, 1]), int(readings[0, 1])

@@ -342,7 +342,7 @@ def _qpc_ns(ticks: int) -> int:
 
 
 def _listed(kind: Any, what: str, fill: Any) -> list[Any]:
-    """A list that Vulkan returns in two calls: how many, then which."""
+    """The items of a list that Vulkan returns in two calls: the number first."""
     for _ in range(_LIST_TRIES):
         count = api.u32()
         api.check(fill(api.pointer(count), None), what)

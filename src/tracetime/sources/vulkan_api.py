@@ -147,7 +147,7 @@ class MemoryBarrier(_Chained):
 
 
 class CalibratedTimestampInfo(_Chained):
-    """The same for KHR and EXT."""
+    """VkCalibratedTimestampInfo, the same for KHR and EXT."""
 
     TYPE = 1_000_184_000
     _fields_ = (("domain", u32),)
@@ -309,7 +309,7 @@ def make(kind: type[Any], /, **fields: Any) -> Any:
 
 
 def pointer(thing: Any) -> Pointer:
-    """Its address as void*. The caller keeps the thing alive for as long as that is used."""
+    """The address of an object as void*. The caller keeps the object alive while it is used."""
     return ctypes.cast(ctypes.pointer(thing), Pointer)
 
 

@@ -207,7 +207,7 @@ class StampQueue:
         api.check(self._call("vkEndCommandBuffer", self._command), "ending it")
 
     def _fill(self, turn: int, barrier: api.Pointer) -> None:
-        """One unit of work, after what was written before it."""
+        """Record one unit of work, after what was written before it."""
         stages = _STAGE_TRANSFER, _STAGE_TRANSFER
         # One barrier of memory; none of buffers, none of images.
         barriers = 1, barrier, 0, None, 0, None

@@ -1,4 +1,4 @@
-"""Which files statements may read and write: none, or all but what is read, which stays."""
+"""The files that statements may read and write: none, or all but those that are inputs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Files:
 
     @contextlib.contextmanager
     def through(self, statement: str) -> Iterator[str]:
-        """Give the statement to run: what writes a file makes another one, which takes its name.
+        """Return the statement to run: one that writes a file makes another, which takes its name.
 
         Raises:
             duckdb.Error: files are not allowed.
@@ -111,7 +111,7 @@ class Files:
 
 
 def _is_elsewhere(path: Path) -> bool:
-    """Whether what is written there replaces no file: in a pipe, a device, or another machine."""
+    """Whether a write there replaces no file: in a pipe, a device, or another machine."""
     if path.exists():
         return not (path.is_file() or path.is_dir())
     return ":/" in str(path) and not path.parent.exists()

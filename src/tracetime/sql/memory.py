@@ -1,4 +1,4 @@
-"""How much memory a process may take, beyond what it has before: on Linux."""
+"""The limit of memory that a process may take beyond what it has before: on Linux."""
 
 from __future__ import annotations
 

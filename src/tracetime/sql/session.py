@@ -173,7 +173,7 @@ class Session:
 
     @property
     def in_no_slice(self) -> dict[str, int]:
-        """By path of a trace whose slices were read, how many events have no trace time."""
+        """The numbers of events without a trace time, by path, of traces whose slices were read."""
         return self._tables.slices.unresolved
 
     def statements(self, text: str) -> list[str]:

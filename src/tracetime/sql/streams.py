@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How statements see traces.
+    """The view of traces that statements have.
 
     Attributes:
         policy, bars: of the events and of `to_clock`, as for `Trace.events`.

@@ -101,7 +101,7 @@ FINDINGS: Final = pa.schema(
 
 
 class _Maker(NamedTuple):
-    """How a table is made: the groups of columns that it can have, its schema, its rows."""
+    """The maker of a table: the groups of columns that it can have, its schema, its rows."""
 
     extras: Extras
     schema: Callable[[View, Extras], pa.Schema]
@@ -146,7 +146,7 @@ class Tables:
         return self._makers[name].extras
 
     def stream(self, name: str, extras: Extras) -> Stream:
-        """A table, with those of these groups that it can have."""
+        """Return a table, with those of these groups that it can have."""
         maker, rows = self._makers[name], self._rows[name]
         extras = extras & maker.extras
         schema = maker.schema(self._view, extras)
@@ -181,7 +181,7 @@ def _as_utf8(path: str) -> str:
 
 
 def _naming(trace: Trace, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Pass on the batches of one of several traces; its errors say which."""
+    """Yield the batches of one of several traces; its errors name the trace."""
     try:
         yield from batches
     except TraceError as error:
@@ -189,7 +189,7 @@ def _naming(trace: Trace, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Reco
 
 
 def _fixed(schema: pa.Schema, maker: Callable[[Trace, View], Iterator[pa.RecordBatch]]) -> _Maker:
-    """A table whose columns are always the same."""
+    """A maker of a table whose columns are always the same."""
     return _Maker(
         frozenset(), lambda view, extras: schema, lambda trace, view, extras: maker(trace, view)
     )

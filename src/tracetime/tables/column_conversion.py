@@ -101,14 +101,14 @@ class CoarseTimes:
             return []
 
     def _greatest_speed(self) -> float:
-        """How far the target moves, at most, while the source moves by 1."""
+        """The greatest speed of the target against the source."""
         if any(self._graph.domain(end).ns_per_tick != 1 for end in (self._source, self._target)):
             return float(_MOST_TICKS)
         tubes = self._graph.tubes
         return math.prod(1.0 + tubes.limits(*hop).drift for hop in self._hops())
 
     def _converted_jumps(self) -> _Jumps:
-        """Where a clock on the way was set, by readings of the source."""
+        """The jumps of a clock on the way, by readings of the source."""
         graph, found = self._graph, [np.empty(0, dtype=np.int64)]
         for one, other in self._hops():
             pair = graph.tubes.pair(one, other)
@@ -145,7 +145,7 @@ def _more(values: Values, by: Values) -> Values:
 def _opened(
     reached: Reached, earliest: Values, latest: Values, ends: tuple[Reached, Reached]
 ) -> Reached:
-    """Results whose bars are open where that at an end is, or where the end does not convert."""
+    """Results with bars opened where an end's bar is open, or the end does not convert."""
     status = reached.status.copy()
     placed = (status == RESOLVED) | (status == ONE_SIDED)
     for end in ends:
@@ -165,7 +165,7 @@ Values = npt.NDArray[np.int64]
 
 
 def name_of(column: str, names: Mapping[str, str] | None) -> str:
-    """What a column is called where it is converted."""
+    """The name of a column's conversion."""
     return (names or {}).get(column) or f"{column}_time"
 
 
@@ -301,7 +301,7 @@ class ColumnConversion:
 
 
 def _sides(given: TimeColumn) -> tuple[Values, Values]:
-    """The least and the greatest reading that each may have been, within int64."""
+    """The least and the greatest reading that each value may stand for, within int64."""
     before, after = given.margins_ns()
     low: Values = np.maximum(given.values, INT64_MIN + before) - before
     high: Values = np.minimum(given.values, INT64_MAX - after) + after
@@ -309,7 +309,7 @@ def _sides(given: TimeColumn) -> tuple[Values, Values]:
 
 
 def _by_value(column: pa.Array) -> Iterator[tuple[object, Rows]]:
-    """The different values of a column, each with its rows in order; nulls have none.
+    """The distinct values of a column, each with its rows in order; nulls have none.
 
     Raises:
         UsageError: of lists, or of other values that have parts.

@@ -47,7 +47,7 @@ def convert_table(  # noqa: PLR0913  the options of the command
     float_unit: FloatUnit | None = None,
     names: Mapping[str, str] | None = None,
 ) -> pa.Table | pa.RecordBatchReader:
-    """Add to a table what its columns of times are on another clock.
+    """Add conversions of a table's columns of times to another clock.
 
     Whole numbers are readings of the column's clock, in its unit. Timestamps and durations of any
     unit, with a time zone or without (then UTC), are ns since their epoch; floats are taken with
@@ -106,7 +106,7 @@ def convert_in_units(  # noqa: PLR0913  those of convert_table
     names: Mapping[str, str] | None,
     units: WrittenUnits | None,
 ) -> pa.Table | pa.RecordBatchReader:
-    """As `convert_table`, of times whose units are known, or (None) learnt from the table."""
+    """Convert as `convert_table`, with units of times that are given, or learnt from the table."""
     check_policy(policy)
     check_bars(bars)
     if bounds and policy != "tube":
@@ -153,7 +153,7 @@ def convert_in_units(  # noqa: PLR0913  those of convert_table
 def _units_of(
     given: Iterable[pa.RecordBatch] | None, columns: Iterable[str], float_unit: FloatUnit | None
 ) -> WrittenUnits:
-    """In which units columns were written, of batches that can be read twice."""
+    """The units of columns of times, of batches that can be read twice."""
     units = WrittenUnits()
     if isinstance(given, list):
         learn_units(units, columns, given, float_unit)
@@ -183,7 +183,7 @@ def _clock(graph: ClockGraph, clock: ClockLike, schema: pa.Schema) -> ClockId | 
 
 
 def _check_names(names: Mapping[str, str] | None, columns: Mapping[str, ClockLike]) -> None:
-    """Check what new columns are to be called."""
+    """Check the names of new columns."""
     if names is None:
         return
     check_columns_of(names, "names", "new name")

@@ -1,4 +1,4 @@
-"""What `convert_table` does, as a function of batches that engines send to their workers."""
+"""`convert_table` as a function of batches, which engines send to their workers."""
 
 from __future__ import annotations
 
@@ -104,6 +104,6 @@ class TableConverter:
 
 @functools.lru_cache(maxsize=4)
 def _converter_of(saved: bytes) -> TableConverter:
-    """The converter of these bytes: the same one each time that a worker gets them."""
+    """The converter of these bytes: the same object each time that a worker gets them."""
     sample, graph, columns, options = pickle.loads(saved)
     return TableConverter(sample, from_bytes(graph), columns, **options)

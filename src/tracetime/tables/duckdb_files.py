@@ -1,4 +1,4 @@
-"""What DuckDB does with files: those that it has opened, and those that a statement would use."""
+"""The files of DuckDB: those that it has opened, and those that a statement would use."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _readers(con: duckdb.DuckDBPyConnection) -> set[str]:
 
 
 def _explained(con: duckdb.DuckDBPyConnection, statement: str) -> str:
-    """The statement that an EXPLAIN is of; another one as it is."""
+    """The statement inside an EXPLAIN; another statement as it is."""
     if con.extract_statements(statement)[0].type != duckdb.StatementType.EXPLAIN:
         return statement
     text = statement.encode()
@@ -151,7 +151,7 @@ _Word = tuple[int, str, duckdb.token_type | None]
 
 
 def _words(statement: str) -> list[_Word]:
-    """Where each word begins, in bytes, with what it is; without comments."""
+    """The begin of each word, in bytes, and its kind; without comments."""
     text, found = statement.encode(), duckdb.tokenize(statement)
     ends = [at for at, _ in found[1:]] + [len(text)]
     return [

@@ -45,7 +45,7 @@ _LEAST_RATIO: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class ConvertedColumn:
-    """What came of one column of a table.
+    """The outcome for one column of a table.
 
     Attributes:
         column: its name in the table.
@@ -66,7 +66,7 @@ class ConvertedColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableSummary(Document):
-    """What came of converting a table file.
+    """The outcome of converting a table file.
 
     Attributes:
         table: the table, as it was named.
@@ -91,7 +91,7 @@ class TableSummary(Document):
 
     @property
     def unresolved(self) -> int:
-        """How many times did not convert."""
+        """The number of times that did not convert."""
         return sum(
             n
             for column in self.columns
@@ -195,7 +195,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
 
 
 def _untied(column: str, clocks: pa.Array, status: pa.Array) -> dict[str, str]:
-    """What to say of a column where rows name a clock that nothing ties."""
+    """The sentence on a column whose rows name a clock that nothing ties."""
     texts = status.dictionary.to_pylist()
     if REASONS[UNKNOWN_SOURCE_CLOCK] not in texts:
         return {}

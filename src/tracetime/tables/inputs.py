@@ -45,7 +45,7 @@ class TableSource(Protocol):
         typed: Collection[str] | None = None,
         float_unit: FloatUnit | None = None,
     ) -> WrittenUnits:
-        """In which units columns of times were written, where the table can be read twice."""
+        """The units of columns of times, where the table can be read twice."""
 
 
 @contextlib.contextmanager

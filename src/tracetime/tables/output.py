@@ -39,7 +39,7 @@ _BATCHES_AHEAD: Final = 4
 
 
 def table_metadata(clock: ClockId, policy: PolicyName, bars: Bars) -> dict[str, str]:
-    """What a table file says about itself: its clock, how times came to it, and the version."""
+    """The metadata of a table file: its clock, the policy of its times, and the version."""
     facts = dict(zip(METADATA_KEYS, (str(clock), policy, __version__), strict=True))
     return facts | ({"tracetime.bars": bars} if policy == "tube" else {})
 

@@ -1,4 +1,4 @@
-"""What some formats have and others have not: floors above ask a trace, and know no format."""
+"""The abilities of some formats: floors above ask a trace for them, and know no format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNKNOWN_MODEL: Final = "unknown"
 
 
 class MachineFacts(NamedTuple):
-    """What a trace says of its first machine.
+    """The facts of a trace on its first machine.
 
     Attributes:
         model: of an Android device its maker, product and system on a chip; else the CPU that most
@@ -48,7 +48,7 @@ class PacketFile(Protocol):
 
     @property
     def is_compressed(self) -> bool:
-        """Whether the file is."""
+        """Whether the file is compressed."""
 
     @property
     def is_sorted_in_parts(self) -> bool:
@@ -60,7 +60,7 @@ class PacketFile(Protocol):
 
     @property
     def stray_field(self) -> int | None:
-        """The first byte of what is no packet in the file, and is skipped; None without any."""
+        """The first byte in the file of no packet, which is skipped; None without any."""
 
     def uncompressed(self) -> IO[bytes]:
         """The content as a file, to be closed; a temporary one if the trace is compressed.
@@ -77,7 +77,7 @@ class PacketFile(Protocol):
 
 
 class TraceAbilities:
-    """What a trace has beside its events where its format has it, with what holds where not.
+    """The abilities of a trace that only some formats have, with defaults for the others.
 
     Attributes:
         shares: what events of two files of this format may be parts of.
@@ -100,12 +100,12 @@ class TraceAbilities:
         return None
 
     def machine_facts(self) -> MachineFacts:
-        """Read what the beginning of the file says of its first machine."""
+        """Read the facts of the first machine from the beginning of the file."""
         return MachineFacts()
 
     @property
     def boots(self) -> dict[int, bytes]:
-        """Which boots the machines' clocks count from: 16 bytes, by `ClockId.machine`.
+        """The boot ids that the machines' clocks count from: 16 bytes, by `ClockId.machine`.
 
         Of the machines of which tracetime recorded it.
         """
@@ -113,18 +113,18 @@ class TraceAbilities:
 
     @property
     def suspended_ns(self) -> dict[int, int]:
-        """How long machines were suspended in those boots, ns, where the file says so."""
+        """The times that machines were suspended in those boots, ns, where the file says so."""
         return {}
 
     def kernel_reads(self) -> npt.NDArray[np.int64]:
-        """What adjtimex(2) said at recorded snapshots, int64[6, n], in file order.
+        """The reports of adjtimex(2) at recorded snapshots, int64[6, n], in file order.
 
         Number of the snapshot, machine index, status (STA_ bits), state, maxerror_us, esterror_us.
         """
         return np.empty((6, 0), dtype=np.int64)
 
     def wall_bounds(self) -> npt.NDArray[np.int64]:
-        """What time services bounded REALTIME by at recorded snapshots, int64[5, n], in file order.
+        """The bounds of REALTIME by time services at snapshots, int64[5, n], in file order.
 
         Number of the snapshot, machine index, UTC less REALTIME at least and at most (ns), and the
         number of the service (`time_service` of formats/perfetto/extension.py).
@@ -132,11 +132,11 @@ class TraceAbilities:
         return np.empty((5, 0), dtype=np.int64)
 
     def calls(self) -> dict[str, npt.NDArray[Any]] | None:
-        """Read the file: its spans, for what they say of those of other files; None without any."""
+        """Read the file: the calls between its spans and those of other files; None without any."""
         return None
 
     def flow_events(self) -> FlowEvents | None:
-        """Read the file: its events in flows, for what they say of those of other files.
+        """Read the file: its events in flows that may pass through other files, too.
 
         None of a format without flows.
         """

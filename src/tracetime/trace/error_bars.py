@@ -51,20 +51,20 @@ _UNTIED: Final = (NO_PATH, *_UNREAD)
 
 
 class PlacementObserver(Protocol):
-    """Receives where floor and the tube place the same events."""
+    """An observer of the places that floor and the tube give the same events."""
 
     def compare(self, clock: ClockId, floor: Values, estimate: Values) -> None:
-        """Both placings of events of one clock."""
+        """Take both places of events of one clock."""
 
     def untie(self, clock: ClockId) -> None:
-        """Floor placed events of this clock; the tube has no path for them, or an open bar."""
+        """Take a clock that floor placed; the tube has no path for it, or an open bar."""
 
     def order(self, floor: Values, earliest: Values, latest: Values) -> None:
-        """Events of all clocks that both placed, in file order."""
+        """Take the times of all events that both placed, in file order."""
 
 
 class ErrorBars:
-    """Turns columns into those with the tube's estimate and bounds.
+    """A converter of columns into those with the tube's estimate and bounds.
 
     Args:
         graph: with every snapshot of the trace.
@@ -171,7 +171,7 @@ class ErrorBars:
         }
 
     def _placeable(self, columns: Columns) -> npt.NDArray[np.bool_]:
-        """Which rows the tube may place."""
+        """A mask of the rows that the tube may place."""
         status = columns["status"]
         refused = is_any_of(status, (NON_MONOTONIC_SOURCE, *_UNTIED))
         # Without a clock of its own an item was refused with its packet.
@@ -179,7 +179,7 @@ class ErrorBars:
         return found
 
     def _in_ns(self, columns: Columns) -> Columns:
-        """The columns with `source_ns` in ns also where a clock's unit was not known before."""
+        """The columns, with `source_ns` in ns also where a clock's unit was not known before."""
         if not self._units or "timestamp" not in columns:
             return columns
         as_read = is_any_of(columns["status"], _UNTIED)
@@ -194,7 +194,7 @@ class ErrorBars:
             yield self._id(clock), group
 
     def _id(self, clock: ClockId) -> ClockId:
-        """What the graph calls a clock that rows name."""
+        """The id in the graph of a clock that rows name."""
         return clock
 
     def _expect(self, clocks: Iterable[ClockId]) -> None:
@@ -239,7 +239,7 @@ class ErrorBars:
         return reached
 
     def _held(self, clock: ClockId, reached: Reached, readings: Columns) -> Reached:
-        """Make bars hold what was cut off; readings: the columns `_READ`."""
+        """Widen bars to hold the part of readings that was cut off; readings: columns `_READ`."""
         source, cut_off = readings["source_ns"], readings[CUT_OFF]
         last = np.minimum(source, INT64_MAX - cut_off) + cut_off
         early = readings.get(EARLY, np.zeros_like(source))

@@ -23,7 +23,7 @@ def machine_indexes(machines: list[int]) -> dict[int, int]:
 def distinct(
     clock: Numbers, sequence: Numbers, machine: Numbers
 ) -> tuple[list[tuple[int, int, int]], Rows]:
-    """The different triples of three columns of uint32, in order, and which each row has."""
+    """The distinct triples of three columns of uint32, in order, and the index of each row's."""
     starts = run_starts(clock, sequence, machine)
     scoped = clock[starts].astype(np.uint64) << np.uint64(32) | sequence[starts].astype(np.uint64)
     keys, which = np.unique(scoped, return_inverse=True)
@@ -69,7 +69,7 @@ def by_clock(
 
 
 class ClockNumbers:
-    """Numbers the clocks of rows.
+    """The numbers of the clocks of rows.
 
     Args:
         clocks: of the snapshots: they have the first numbers, in this order.

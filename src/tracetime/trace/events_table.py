@@ -54,7 +54,7 @@ class Kind(NamedTuple):
 
 
 class Vocabulary:
-    """What codes in the columns of a format mean.
+    """The meanings of the codes in the columns of a format.
 
     Args:
         kinds: by code; the first is the record itself, all others are items within one.

@@ -1,4 +1,4 @@
-"""What a trace may say of itself beside its events: facts that most formats do not have."""
+"""The facts of a trace beside its events: most formats lack most of them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class OddEvents(NamedTuple):
 
 
 class OffsetShift(NamedTuple):
-    """The offsets that were measured of a clock shift, at once or slowly, as no clock drifts.
+    """A shift of the offsets measured of a clock, at once or slowly, as no clock drifts.
 
     Attributes:
         clock: which.
@@ -113,7 +113,7 @@ class SnapshotFault(NamedTuple):
 
 
 class TraceClockMove(NamedTuple):
-    """Trace time became the clock of another machine.
+    """A move of trace time to the clock of another machine.
 
     Attributes:
         packet: the snapshot that did it.
@@ -142,7 +142,7 @@ class LateSnapshots(NamedTuple):
 
 
 class WallClockBounds(NamedTuple):
-    """What a time service said of a wall clock while it was recorded.
+    """The bounds of a wall clock by a time service while it was recorded.
 
     Attributes:
         clock: the wall clock.
@@ -175,7 +175,7 @@ class UnusedBounds(NamedTuple):
 
 
 class WrittenTimes(NamedTuple):
-    """How a file that writes times as decimal numbers is read.
+    """The reading of a file that writes times as decimal numbers.
 
     Attributes:
         moved: events that floor, as Perfetto does, places elsewhere than their text says.
@@ -193,13 +193,13 @@ _WARNED: Final = ("parts-passed-over", "odd-spans", "events-without-time", "ends
 
 
 class TraceFacts(TraceAbilities):
-    """The facts of a trace, with what holds where its format does not have them.
+    """The facts of a trace, with defaults where its format lacks them.
 
     A format gives `notes`; what else is here and not overridden is a view of these.
     """
 
     def notes(self, code: str) -> Iterator[Note]:
-        """Yield what the format knows of the file that makes a finding of the doctor's, or a part.
+        """Yield the facts of the file from which the doctor makes findings, or parts of them.
 
         Args:
             code: of the finding.
@@ -212,7 +212,7 @@ class TraceFacts(TraceAbilities):
 
     @property
     def recorded_domains(self) -> dict[ClockId, ClockDomain]:
-        """What the trace itself says of its clocks, by clock.
+        """The properties of clocks that the trace itself gives, by clock.
 
         `ns_per_tick` and `valid_bits` are those of the clock's own ticks; timestamps of the trace,
         and so of `clocks`, are in ns and unwrapped all the same.
@@ -221,13 +221,13 @@ class TraceFacts(TraceAbilities):
 
     @property
     def late_trace_clock(self) -> tuple[int, ClockId] | None:
-        """The first packet that names another trace clock after conversions had begun, and it."""
+        """The first packet that names another trace clock after conversions began, and it."""
         found = next(self.notes("trace-clock-changed-late"), None)
         return None if found is None else (found.packets[0], found.clocks[0])
 
     @property
     def trace_clock_moves(self) -> list[TraceClockMove]:
-        """Where another machine's snapshot moved trace time to its own clock; 100 at most.
+        """The snapshots of other machines that moved trace time to their own clock; 100 at most.
 
         Of more than 100, the first and the last.
         """
@@ -238,12 +238,12 @@ class TraceFacts(TraceAbilities):
 
     @property
     def n_stray_syncs(self) -> int:
-        """How many clocks of another machine were tied to a third one's than the host's."""
+        """The number of clocks of a machine that were tied to a third machine, not to the host."""
         return _events(_of(self.notes("trace-clock-moved"), "stray"))
 
     @property
     def n_own_syncs(self) -> int:
-        """How many of the warnings are of a message that tied a clock to itself."""
+        """The number of warnings on messages that tied a clock to itself."""
         return _events(_of(self.notes("trace-clock-moved"), "own"))
 
     @property
@@ -269,7 +269,7 @@ class TraceFacts(TraceAbilities):
 
     @property
     def round_orders(self) -> int:
-        """How many of the first orders of `clocks` are rounds between machines: not of events."""
+        """The number of the first orders of `clocks` that are rounds between machines."""
         return 0
 
     @property
@@ -284,17 +284,17 @@ class TraceFacts(TraceAbilities):
 
     @property
     def metadata(self) -> Mapping[str, object]:
-        """What the file says of itself beside its events and clocks, in the types of JSON."""
+        """The metadata of the file beside its events and clocks, in the types of JSON."""
         return {}
 
     @property
     def about(self) -> str:
-        """What it is a trace of, in a few words; empty where the file does not say."""
+        """The subject of the trace, in a few words; empty where the file does not say."""
         return ""
 
     @property
     def written_times(self) -> WrittenTimes | None:
-        """How times that are decimal numbers were read; None where the format has none.
+        """The reading of times that are decimal numbers; None where the format has none.
 
         Reads the file.
         """
@@ -306,7 +306,7 @@ class TraceFacts(TraceAbilities):
 
     @property
     def coarse_step_ns(self) -> int:
-        """The longest step, ns, that times stand on and bars hold: longer than the file's unit.
+        """The longest resolution, ns, of times whose bars hold it: longer than the file's unit.
 
         0 where none is known.
         """
@@ -314,7 +314,7 @@ class TraceFacts(TraceAbilities):
         return 0 if found is None else found.size_ns or 0
 
     def halves_of_slices(self) -> tuple[int, int]:
-        """How many events end a slice that has not begun, and how many slices do not end.
+        """The number of events that end a slice that has not begun, and of slices that do not end.
 
         Reads the file; 0 and 0 in formats in which that is no fault, and of very many events.
         """
@@ -322,7 +322,7 @@ class TraceFacts(TraceAbilities):
         return (0, 0) if found is None else (found.values["ends"], found.values["begins"])
 
     def overlaps_by_rounding(self) -> int:
-        """How many complete events cross others of their thread only as Perfetto rounds times.
+        """The number of complete events that cross others only by Perfetto's rounding.
 
         By their exact times they lie within the others, or beside them. Reads the file.
         """
@@ -337,7 +337,7 @@ class TraceFacts(TraceAbilities):
 
     @property
     def passed_over(self) -> list[TraceWarning]:
-        """What of the file is not read, or not as it may be meant: the doctor tells it."""
+        """The parts of the file that are not read, or not as they may be meant."""
         return _warnings(self.notes("parts-passed-over"))
 
     @property
@@ -350,7 +350,7 @@ class TraceFacts(TraceAbilities):
 
     @property
     def events_dropped(self) -> int:
-        """How many events the recorder says that it dropped; 0 where it does not say."""
+        """The number of events that the recorder says it dropped; 0 where it does not say."""
         return _events(self.notes("events-dropped"))
 
     @property
@@ -361,24 +361,24 @@ class TraceFacts(TraceAbilities):
 
     @property
     def events_backwards(self) -> int:
-        """How many events are earlier than the one before them, where the format forbids it."""
+        """The number of events earlier than the one before them, where the format forbids it."""
         return _events(self.notes("stream-backwards"))
 
     @property
     def backwards_packet(self) -> int | None:
-        """The packet of the first of them."""
+        """The packet of the first event that is earlier than the one before it."""
         found = next(self.notes("stream-backwards"), None)
         return None if found is None else found.packet
 
     @property
     def streams_backwards(self) -> list[str]:
-        """What the streams are that these events are of."""
+        """The names of the streams with events that are earlier than the one before them."""
         found = next(self.notes("stream-backwards"), None)
         return [] if found is None else list(found.values["streams"])
 
     @property
     def odd_events(self) -> list[OddEvents]:
-        """Events that cannot be right as the file has them, by what is odd about them."""
+        """Events that cannot be right as the file has them, by the kind of fault."""
         return [
             OddEvents(
                 note.kind,
@@ -403,17 +403,17 @@ class TraceFacts(TraceAbilities):
 
     @property
     def events_without_time(self) -> int:
-        """How many events have no time, where a format has a place for it; they have no row."""
+        """The number of events without a time, which have no row, where the format allows it."""
         return _events(_of(self.notes("events-without-time"), "null"))
 
     @property
     def ends_before_begins(self) -> int:
-        """How many events have an end before their begin, where the format has both in one."""
+        """The number of events that end before they begin, where the format has both in one."""
         return _events(self.notes("ends-before-begins"))
 
     @property
     def wall_clock_bounds(self) -> list[WallClockBounds]:
-        """How far from UTC time services said that wall clocks were; empty where none did."""
+        """The bounds of wall clocks against UTC by time services; empty without any."""
         return []
 
     @property
@@ -449,12 +449,12 @@ class TraceFacts(TraceAbilities):
 
     @property
     def n_warnings(self) -> int:
-        """How many warnings there are in all."""
+        """The number of all warnings."""
         return len(self.warnings)
 
 
 def _warnings(notes: Iterable[Note]) -> list[TraceWarning]:
-    """Return what some notes say, each with the first event that it is about."""
+    """Return a warning for each of some notes, with the first event that it is about."""
     return [
         TraceWarning(note.values["what"], note.offset, note.values.get("first", note.packet or 0))
         for note in notes
@@ -468,5 +468,5 @@ def _of(notes: Iterator[Note], *kinds: str) -> Iterator[Note]:
 
 
 def _events(notes: Iterator[Note]) -> int:
-    """Return how many events notes are about."""
+    """Return the number of events that notes are about."""
     return sum(note.events or 0 for note in notes)

@@ -81,7 +81,7 @@ class FlowOrders(NamedTuple):
 
 
 def flow_orders(steps: FlowSteps, machine: Values) -> FlowOrders:
-    """Find which events of flows happened before which on another machine.
+    """Find the pairs of events of flows of which one happened before the other on another machine.
 
     machine: of each event.
     """
@@ -101,7 +101,7 @@ def flow_orders(steps: FlowSteps, machine: Values) -> FlowOrders:
 
 
 def between_files(steps: FlowSteps, file: Values) -> npt.NDArray[np.bool_]:
-    """Which events are of flows that no file both begins and ends: such a flow is the file's own.
+    """A mask of events in flows that no file both begins and ends: such a flow is the file's own.
 
     file: of each event.
     """
@@ -135,13 +135,13 @@ def by_clocks(
 
 
 def joined_steps(parts: Sequence[FlowSteps]) -> FlowSteps:
-    """Several, one after the other."""
+    """All steps of some parts, one part after the other."""
     flows, *rest = zip(*parts, strict=True)
     return FlowSteps(np.concatenate(flows), *map(np.concatenate, rest))
 
 
 def _between_machines(steps: FlowSteps, machine: Values) -> npt.NDArray[np.intp]:
-    """The events of flows that have some of several machines: each flow's together, by place."""
+    """The events of flows over several machines: the events of each flow together, by place."""
     order = np.lexsort((steps.kind, steps.flow))
     starts = _starts(steps.flow[order])
     if not len(starts):
@@ -153,7 +153,7 @@ def _between_machines(steps: FlowSteps, machine: Values) -> npt.NDArray[np.intp]
 
 
 def _directed(steps: FlowSteps) -> npt.NDArray[np.bool_]:
-    """Which flows, by number, have one direction.
+    """A mask of the flows, by number, that have one direction.
 
     An id that begins or terminates twice is used for several flows, and so is one whose events
     contradict it on one clock. One of legacy events has to begin once and to end once.
@@ -179,7 +179,7 @@ def _directed(steps: FlowSteps) -> npt.NDArray[np.bool_]:
 def _neighbours(
     steps: FlowSteps, chosen: npt.NDArray[np.bool_]
 ) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """Pairs of events, the first before the second, of the chosen ones' flows: part by part."""
+    """Pairs of events, the first before the second, in flows of the chosen ones: part by part."""
     place = np.minimum(steps.kind, _ENDS)
     rows = np.flatnonzero(chosen)
     for away in range(1, _LONGEST):
@@ -192,5 +192,5 @@ def _neighbours(
 
 
 def _starts(flows: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
-    """Where each flow's events begin."""
+    """The rows at which the events of each flow begin."""
     return np.flatnonzero(np.append(True, flows[1:] != flows[:-1])[: len(flows)])

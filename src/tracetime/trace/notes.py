@@ -1,4 +1,4 @@
-"""Notes: what a format knows of a trace beside its events and clocks, as data."""
+"""Notes: facts of a trace beside its events and clocks, as data, from its format."""
 
 from __future__ import annotations
 

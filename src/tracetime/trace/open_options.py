@@ -1,4 +1,4 @@
-"""How a trace is read: what `open_trace` takes besides its path."""
+"""The options of reading a trace: the arguments of `open_trace` besides its path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OrderSource = Literal["flows"]
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
-    """How a trace is read; `open_trace` says what each field means."""
+    """The options of reading a trace; `open_trace` says what each field means."""
 
     partial: bool = False
     max_expansion: int = MAX_EXPANSION

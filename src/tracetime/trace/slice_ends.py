@@ -1,4 +1,4 @@
-"""Where slices begin and end, as their own clocks read it, and by the tube on any other clock."""
+"""The begins and ends of slices, as their own clocks read them, and by the tube on any clock."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class SliceEnds:
 
     @property
     def ended(self) -> npt.NDArray[np.bool_]:
-        """Whether each slice has an end."""
+        """A mask of the slices that have an end."""
         return self.end_clock >= 0
 
     def clock_columns(self) -> tuple[pa.Array, pa.Array]:

@@ -1,4 +1,4 @@
-"""The table of slices: what lasted how long, on which track, and in which parent.
+"""The table of slices: their durations, tracks and parents.
 
 Its columns and types, and how arrays become batches. Formats decide which events make a slice.
 """
@@ -94,7 +94,7 @@ class Arrows:
 
     @classmethod
     def none(cls) -> Arrows:
-        """Of a trace whose events are in no flow."""
+        """The arrows of a trace whose events are in no flow."""
         columns = {name: pa.nulls(0, pa.int64()) for name in ("out", "into")}
         columns["named"] = pa.nulls(0, pa.bool_())
         columns |= {name: pa.nulls(0, _TEXT) for name in ("name", "category")}
@@ -103,7 +103,7 @@ class Arrows:
 
 @dataclass(eq=False, slots=True)
 class SliceReading:
-    """Counts that are known once the trace has been read.
+    """The counts of a reading of slices, known at its end.
 
     Attributes:
         wants_arrows: whether to read `arrows`, too; set before it is read.
@@ -158,24 +158,24 @@ class Slices(Iterator[pa.RecordBatch]):
         return pa.Table.from_batches(self, self.schema)
 
     def _read_with_arrows(self) -> tuple[pa.Table, Arrows]:
-        """All slices, and the arrows between them."""
+        """Return all slices, and the arrows between them."""
         self._reading.wants_arrows = True
         table = self.read_all()
         return table, self._reading.arrows or Arrows.none()
 
     @property
     def left_out(self) -> int:
-        """How many slices there was no room for; known at the end."""
+        """The number of slices that there was no room for; known at the end."""
         return self._reading.left_out
 
     @property
     def names_left_out(self) -> int:
-        """How many names, and arguments, there was no room for; known at the end."""
+        """The number of names, and arguments, that there was no room for; known at the end."""
         return self._reading.names_left_out
 
     @property
     def unresolved(self) -> int:
-        """How many events have no trace time, and begin and end nothing; known at the end.
+        """The number of events without a trace time, which begin and end nothing; known at the end.
 
         Of Perfetto's traces by floor, whatever the policy.
         """
@@ -183,7 +183,7 @@ class Slices(Iterator[pa.RecordBatch]):
 
     @property
     def not_nested(self) -> int:
-        """How many would cross others of their track, or lie deeper than 512; known at the end.
+        """The number of slices left out that cross others or lie too deep; known at the end.
 
         They are left out, as in Perfetto.
         """
@@ -191,12 +191,12 @@ class Slices(Iterator[pa.RecordBatch]):
 
     @property
     def reversed(self) -> int:
-        """How many end before they begin, and are left out for that; known at the end."""
+        """The number of slices left out because they end before they begin; known at the end."""
         return self._reading.reversed
 
     @property
     def unmatched(self) -> int:
-        """How many events end a slice that has not begun, and so none; known at the end."""
+        """The number of events that end a slice that has not begun; known at the end."""
         return self._reading.unmatched
 
 

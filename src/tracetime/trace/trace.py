@@ -1,4 +1,4 @@
-"""What a trace is, whatever its format: a clock graph, events on trace time, and its faults.
+"""The class `Trace`, for any format: a clock graph, events on trace time, and its faults.
 
 A format subclasses `Trace` (`formats/perfetto/` is one).
 """
@@ -113,18 +113,18 @@ class Events(Iterator[pa.RecordBatch]):
 
     @property
     def names_left_out(self) -> int:
-        """How many names there was no room for, or that were given up for others."""
+        """The number of names that there was no room for, or that were given up for others."""
         return self._reading.names_left_out
 
 
 class Placing(Protocol):
-    """Puts the events of a trace on a clock of a graph of several traces."""
+    """The placing of a trace's events on a clock of a graph of several traces."""
 
     def error_bars(self, bars: Bars, faults: TubeFaults) -> ErrorBars:
-        """What puts rows there; what has a time of its own goes there, where no bar excludes it."""
+        """The error bars that place rows there, and rows with a time of their own, if they can."""
 
     def times(self, trace_time: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Where times of its own trace clock are there."""
+        """The times on that clock of times of the trace's own clock."""
 
 
 class Trace(TraceFacts, ABC):
@@ -165,7 +165,7 @@ class Trace(TraceFacts, ABC):
     @property
     @abstractmethod
     def vocabulary(self) -> Vocabulary:
-        """What codes in the columns mean."""
+        """The meanings of the codes in the columns."""
 
     @abstractmethod
     def columns(
@@ -231,7 +231,7 @@ class Trace(TraceFacts, ABC):
         return f"<Trace of {printable(self.path)}>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the trace and its clocks; reads the file if it has not been read."""
+        """Return the trace and its clocks for notebooks; reads the file if it has not been read."""
         path = html_text(self.path)
         try:
             time = f"<p>trace time is {html_text(self.clocks.name(self.trace_clock))}</p>"
@@ -310,7 +310,7 @@ class Trace(TraceFacts, ABC):
     def _error_bars(
         self, bars: Bars, faults: TubeFaults, observer: PlacementObserver | None = None
     ) -> ErrorBars:
-        """Return what puts rows where the tube does; see `ErrorBars`."""
+        """Return the error bars that place rows by the tube; see `ErrorBars`."""
         if self.placing is not None:
             return self.placing.error_bars(bars, faults)
         graph, home = inner(self.clocks), self.trace_clock
@@ -319,7 +319,7 @@ class Trace(TraceFacts, ABC):
     def read_all(
         self, policy: PolicyName = "floor", *, bars: Bars = "estimated", names: bool = False
     ) -> pa.Table:
-        """All events as one table; see `events`."""
+        """Return all events as one table; see `events`."""
         events = self.events(policy, bars=bars, names=names)
         table = pa.Table.from_batches(events, events.schema)
         return table.unify_dictionaries() if names else table
@@ -332,7 +332,7 @@ class Trace(TraceFacts, ABC):
         bars: Bars = "estimated",
         args: bool = True,
     ) -> Slices:
-        """Read the file from its start: what lasted how long, on which track, within what.
+        """Read the file from its start: its slices, with durations, tracks and parents.
 
         Begins and ends are matched, and complete events and instants (of no duration) nested, as
         Perfetto's trace_processor does: the same slices, in the order in which they began. Events
@@ -369,7 +369,7 @@ class Trace(TraceFacts, ABC):
         args: bool,
         progress: Callable[[int], None] | None,
     ) -> Generator[pa.RecordBatch, None, None]:
-        """What `slices` yields, of a format that has slices.
+        """Yield the batches of `slices`, of a format that has slices.
 
         Args:
             reading: gets the counts of what was left out at the end.
@@ -400,7 +400,7 @@ class Trace(TraceFacts, ABC):
     def to_pandas(
         self, policy: PolicyName = "floor", *, bars: Bars = "estimated", names: bool = False
     ) -> pd.DataFrame:
-        """All events as a DataFrame of pandas, with the column `wall_time`; see `read_all`.
+        """Return all events as a DataFrame of pandas, with the column `wall_time`; see `read_all`.
 
         Whole numbers stay whole: columns with nulls are Int64 and UInt64. `wall_time` is
         `datetime64[ns, UTC]`: what REALTIME read at `trace_time`.
@@ -414,7 +414,7 @@ class Trace(TraceFacts, ABC):
     def to_polars(
         self, policy: PolicyName = "floor", *, bars: Bars = "estimated", names: bool = False
     ) -> pl.DataFrame:
-        """All events as a DataFrame of polars, with the column `wall_time`; see `read_all`.
+        """Return all events as a DataFrame of polars, with the column `wall_time`; see `read_all`.
 
         `wall_time` is `Datetime("ns", "UTC")`: what REALTIME read at `trace_time`.
 
@@ -434,7 +434,7 @@ class Trace(TraceFacts, ABC):
         return table.append_column(WALL_TIME.with_type(in_utc), column.cast(in_utc))
 
     def slice_ends(self, progress: Callable[[int], None] | None = None) -> SliceEnds | None:
-        """Read the file from its start: where its slices begin and end, by their own clocks.
+        """Read the file from its start: the begins and ends of its slices, by their own clocks.
 
         None where no two of their events are of different clocks, or the format has no slices.
 
@@ -444,7 +444,7 @@ class Trace(TraceFacts, ABC):
         return None
 
     def apply_options(self, graph: ClockGraph) -> None:
-        """Give a graph of this trace what the caller gave: the limit of tubes, and domains.
+        """Declare the caller's options in a graph of this trace: the limit of tubes, and domains.
 
         Of these, those of all sequences go first, and then those of one. What they leave out stays
         as the trace declares it.
@@ -461,7 +461,7 @@ class Trace(TraceFacts, ABC):
 
     @property
     def machines(self) -> list[int]:
-        """`machine_id` of each machine, in order of appearance: ClockId.machine is the index."""
+        """The `machine_id` of each machine, in order of appearance; ClockId.machine is an index."""
         return [0]
 
     @property

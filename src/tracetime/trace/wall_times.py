@@ -22,6 +22,6 @@ WALL_TIME: Final = pa.field("wall_time", pa.timestamp("ns"))
 def wall_times(
     trace_time: pa.Array, graph: ClockGraph, trace_clock: ClockId, policy: PolicyName, bars: Bars
 ) -> pa.Array:
-    """Return what REALTIME read at each trace time; null where that is not known."""
+    """Return the reading of REALTIME at each trace time; null where that is not known."""
     ns = graph.convert(trace_time, trace_clock, REALTIME, policy=policy, bars=bars, errors="mask")
     return ns.view(WALL_TIME.type)

@@ -1,3 +1,3 @@
-"""What a user asks for of a trace, one file each: convert, bake, split, serve, error tracks.
+"""The verbs on one trace, one file each: convert, bake, split, serve, error tracks.
 Nothing here prints, or takes apart what was typed.
 """

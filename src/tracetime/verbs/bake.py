@@ -35,7 +35,7 @@ _SHARED: Final = (_BOOTTIME.clock, BUILTIN_IDS["TRACE_FILE"])
 
 @dataclass(frozen=True, slots=True)
 class BakeSummary(Document):
-    """What came of baking a trace.
+    """The outcome of baking a trace.
 
     Attributes:
         trace: the trace, as it was named.
@@ -178,7 +178,7 @@ def _bake_events(
 
 
 def _trace_clock(trace: Trace, policy: PolicyName) -> ClockId:
-    """The clock of the output's timestamps, of a trace that is not baked."""
+    """The clock of the timestamps in the output, of a trace that is not baked."""
     name, home = printable(trace.path), trace.trace_clock
     if home.is_sequence_scoped:
         raise UsageError(

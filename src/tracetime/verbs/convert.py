@@ -131,7 +131,7 @@ def convert(  # noqa: PLR0913  the options of the command
 
 @dataclass(frozen=True, slots=True)
 class SlicesSummary(Document):
-    """What came of writing slices.
+    """The outcome of writing slices.
 
     Attributes:
         trace: the trace, as it was named.
@@ -234,7 +234,7 @@ def convert_slices(  # noqa: PLR0913  the options of the command
 
 
 def _metadata(trace: Trace, policy: PolicyName, bars: Bars) -> dict[str, str]:
-    """What a table file says about itself; asking for the trace clock reads the trace."""
+    """The metadata of a table file; asking for the trace clock reads the trace."""
     facts = table_metadata(trace.trace_clock, policy, bars)
     if policy == "tube":
         limits = [domain_facts(domain, str(domain.id)) for domain in trace.domains]

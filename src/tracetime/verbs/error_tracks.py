@@ -1,4 +1,4 @@
-"""The verb behind `open --tube`: how far off the events of a trace are drawn, as tracks for the UI.
+"""The verb behind `open --tube`: the errors of drawn events, as tracks for the UI.
 
 What is measured is in `analysis/placement_errors.py`; here it becomes packets that go with the
 trace's own.
@@ -44,7 +44,7 @@ _LONGEST_NAME: Final = 200
 
 
 class ErrorTracks(NamedTuple):
-    """Tracks of how far off the events of a trace are drawn.
+    """The tracks with the errors of drawn events.
 
     Attributes:
         inserted: bytes of the tracks, each before a byte of the file, in order; empty where there
@@ -65,7 +65,7 @@ class ErrorTracks(NamedTuple):
 
 
 class _Value(NamedTuple):
-    """A value of a counter, or where a span begins (with its name) or ends (None)."""
+    """A value of a counter, or the begin (with its name) or the end (None) of a span."""
 
     offset: int
     time: int
@@ -76,7 +76,7 @@ class _Value(NamedTuple):
 def with_error_tracks(
     trace: Trace, progress: Callable[[int], None] | None = None
 ) -> tuple[IO[bytes], ErrorTracks]:
-    """Measure how far off the events of a trace can be where Perfetto's rule draws them.
+    """Return a trace with tracks of the errors of its events where Perfetto's rule draws them.
 
     For each clock but the trace clock two tracks of values, ns: the error, by which an event
     drawn there can be off at most (the farther end of its error bar), and by how much it is drawn
@@ -164,7 +164,7 @@ def _values(
     known: Sequence[tuple[str, Steps]],
     unknown: Sequence[tuple[str, WithoutError]],
 ) -> list[_Value]:
-    """Make the tracks, and return what goes on them."""
+    """Make the tracks, and return their values."""
     group = tracks.group(GROUP)
     found: list[_Value] = []
     for name, steps in known:
@@ -199,7 +199,7 @@ def _write(tracks: AddedTracks, values: Sequence[_Value]) -> None:
 def _interleaved(
     content: IO[bytes], tracks: AddedTracks, values: list[_Value]
 ) -> Iterator[tuple[int, bytes]]:
-    """Each value right after the packet of its event: there the UI does not find it late."""
+    """Each value with its place, right after the packet of its event: the UI finds it in time."""
     values.sort(key=lambda value: (value.offset, value.time))
     for offset, those in groupby(values, key=lambda value: value.offset):
         _write(tracks, list(those))
@@ -207,7 +207,7 @@ def _interleaved(
 
 
 def _repacked(content: IO[bytes], tracks: ErrorTracks) -> tuple[IO[bytes], ErrorTracks]:
-    """The same in a gzip file, not made smaller.
+    """A gzip file of the content and the tracks, not made smaller.
 
     Perfetto numbers the files within others, and by these numbers chooses between paths that are
     alike: what was compressed has to be within another file.
@@ -226,7 +226,7 @@ def _repacked(content: IO[bytes], tracks: ErrorTracks) -> tuple[IO[bytes], Error
 
 
 def _whole_packets(content: IO[bytes], end: int) -> int:
-    """How many of the first `end` bytes are whole packets; nothing can follow a part of one."""
+    """The length of the whole packets in the first `end` bytes; nothing can follow a part."""
     with mmap(content.fileno(), end, access=ACCESS_READ) as data, memoryview(data) as view:
         return whole_packets(view, end)
 

@@ -37,7 +37,7 @@ _TOKEN_BYTES: Final = 16
 
 
 class Serving:
-    """A file being served.
+    """A file that is being served.
 
     Attributes:
         url: of the file.
@@ -173,7 +173,7 @@ class _Content:
 
 
 class _Server(ThreadingHTTPServer):
-    """Answers for one file, which stays open: what is at its path later does not matter."""
+    """A server of one file, which stays open: changes at its path later do not matter."""
 
     def __init__(
         self, address: tuple[str, int], content: _Content, name: bytes, origin: str
@@ -187,11 +187,11 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away in the middle is nothing to tell of."""
+        """Do nothing about a browser that goes away in the middle."""
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One request."""
+    """The handler of one request."""
 
     server: _Server
     server_version = "tracetime"
@@ -206,7 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(body=False)
 
     def do_OPTIONS(self) -> None:
-        """A browser's question whether the UI may fetch: from a page of the net to this machine."""
+        """Answer a browser's question whether the UI may fetch from this machine."""
         if not self._is_the_file():
             self.send_error(HTTPStatus.NOT_FOUND)
             return
@@ -217,7 +217,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def do_POST(self) -> None:
-        """The UI asks /status whether a trace_processor is here. There is none."""
+        """Answer the UI, which asks /status for a trace_processor, that there is none."""
         self.send_error(HTTPStatus.NOT_FOUND)
 
     def _is_the_file(self) -> bool:
@@ -258,7 +258,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._sent_all = sent == size
 
     def _span(self, size: int) -> tuple[int, int, bool] | None:
-        """First and last byte, whether a range was requested; None where there is no such range.
+        """The first and last byte, and whether a range was requested; None for a range outside.
 
         A header that is not a single range is ignored, as RFC 9110, section 14.2 allows.
         """

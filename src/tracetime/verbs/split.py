@@ -45,7 +45,7 @@ class SplitPart:
 
 @dataclass(frozen=True, slots=True)
 class SplitSummary(Document):
-    """What `split` wrote: the parts, in the order of the file.
+    """The outcome of `split`: the parts, in the order of the file.
 
     Attributes:
         trace: the trace, as it was named.
@@ -115,7 +115,7 @@ def _copy(source: IO[bytes], n: int, file: IO[bytes]) -> None:
 
 
 def _starts(trace: Trace, packets: PacketFile) -> Sequence[Start]:
-    """Where the second and later recordings begin.
+    """The starts of the second and later recordings.
 
     Raises:
         UsageError: there is no second one.

@@ -36,7 +36,7 @@ _QUOTED: Final = 200
 
 
 class Chrony:
-    """Asks chronyd.
+    """A reader of chronyd's bound.
 
     Args:
         command: prints the tracking of chronyd as CSV.
@@ -50,7 +50,7 @@ class Chrony:
         self.retry_ns = _RETRY_NS
 
     def ask(self, monotonic_ns: Callable[[], int]) -> Statement:
-        """What chronyd states now; see `TimeSource.ask`."""
+        """The present statement of chronyd; see `TimeSource.ask`."""
         asked_ns = monotonic_ns()
         return tracking_statement(self._answer(), asked_ns)
 
@@ -80,7 +80,7 @@ class Chrony:
 
 
 def tracking_statement(line: str, asked_ns: int) -> Statement:
-    """What a line of `chronyc -c tracking` states.
+    """The statement in a line of `chronyc -c tracking`.
 
     The clock is off by |system time| + root dispersion + root delay / 2 at most.
 

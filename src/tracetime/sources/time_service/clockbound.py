@@ -42,7 +42,7 @@ _PAUSE_S: Final = 100e-6
 
 
 class _OpenFile:
-    """A file that is open for reading as long as somebody has this.
+    """A file that stays open for reading as long as this object is used.
 
     Attributes:
         read: the bytes of the memory, as they are now.
@@ -74,7 +74,7 @@ class _OpenFile:
 
 
 def _is_open(fd: int, file: os.stat_result) -> bool:
-    """Whether the descriptor is that of the file still: programs close all that they know not."""
+    """Whether the descriptor is still the file's: programs close what they do not know."""
     try:
         return os.path.samestat(os.fstat(fd), file)
     except OSError:
@@ -87,7 +87,7 @@ def _close(fd: int, file: os.stat_result) -> None:
 
 
 class ClockBound:
-    """Reads the daemon's bound.
+    """A reader of the daemon's bound.
 
     The bound grows by the daemon's drift from its time stamp on. That is of MONOTONIC_COARSE, which
     lags by up to a tick; it is compared with MONOTONIC itself, which holds that tick.
@@ -116,7 +116,7 @@ class ClockBound:
         return VmClock(self._vmclock)
 
     def ask(self, monotonic_ns: Callable[[], int]) -> Statement:
-        """What the memory states now; see `TimeSource.ask`."""
+        """The present statement of the memory; see `TimeSource.ask`."""
         try:
             file = self._opened()
             data = self._consistent(file)
@@ -164,7 +164,7 @@ class ClockBound:
         )
 
     def _watch(self, marker: int) -> Callable[[], bool]:
-        """What says whether no disruption has come since the daemon's last look.
+        """A check that no disruption has come since the daemon's last look.
 
         Raises:
             DisruptedError: one has.
@@ -181,7 +181,7 @@ class ClockBound:
         return undisrupted
 
     def _opened(self) -> _OpenFile:
-        """The file; another one if the daemon has put one in its place.
+        """The file; a new one if the daemon has put one in its place.
 
         Raises:
             OSError, ValueError: it cannot be opened.

@@ -18,7 +18,7 @@ _ROUNDED_US: Final = 1
 
 
 class Kernel:
-    """Asks the kernel.
+    """A reader of the kernel's bound.
 
     Args:
         read: reads adjtimex; None where that cannot be done.
@@ -34,7 +34,7 @@ class Kernel:
         self._updates = 0
 
     def ask(self, monotonic_ns: Callable[[], int]) -> Statement:
-        """What the kernel states now; see `TimeSource.ask`."""
+        """The present statement of the kernel; see `TimeSource.ask`."""
         asked_ns = monotonic_ns()
         state = self._read()
         if state is None:

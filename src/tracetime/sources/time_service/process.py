@@ -1,4 +1,4 @@
-"""`now` and `wait_past`: of one `TimeService` that the process keeps."""
+"""`now` and `wait_past`, by one `TimeService` that the process keeps."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ _RETRY_SILENT_NS: Final = 60 * _NS
 
 
 class _Answers(NamedTuple):
-    """What ptp4l says of one Sync of its master, field by field as on the wire."""
+    """The answers of ptp4l on one Sync of its master, field by field as on the wire."""
 
     status: Sequence[int]
     current: Sequence[int]
@@ -85,7 +85,7 @@ class _Answers(NamedTuple):
 
 
 class Ptp4l:
-    """Asks ptp4l.
+    """A reader of ptp4l's bound.
 
     Args:
         paths: of its socket; the first that can be used.
@@ -111,7 +111,7 @@ class Ptp4l:
         self.retry_ns = _RETRY_NS
 
     def ask(self, monotonic_ns: Callable[[], int]) -> Statement:
-        """What ptp4l states of the last Sync; see `TimeSource.ask`."""
+        """The statement of ptp4l on the last Sync; see `TimeSource.ask`."""
         self.retry_ns = _RETRY_NS
         before_ns = monotonic_ns()
         now_ns = self._realtime_ns()
@@ -184,7 +184,7 @@ class Ptp4l:
         raise refused
 
     def _answers(self, channel: socket.socket) -> _Answers:
-        """What it says, all of it of one Sync.
+        """All answers of ptp4l, of one Sync.
 
         Raises:
             OSError, NoBoundError: it does not answer, or says what linuxptp does not.
@@ -269,7 +269,7 @@ def _response(data: bytes, about: int, sequence: int) -> bytes | None:
 
 
 def _accuracy(answers: _Answers) -> int:
-    """How far the grandmaster is from UTC at most, ns, as it says.
+    """The distance of the grandmaster from UTC at most, ns, as it says.
 
     Raises:
         NoBoundError: it does not say, or it is not the grandmaster that this clock is compared to.

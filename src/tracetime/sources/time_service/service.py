@@ -37,7 +37,7 @@ from tracetime.text import duration
 
 
 class Clocks(NamedTuple):
-    """Reads clocks, in ns each.
+    """Readers of the clocks, in ns each.
 
     Attributes:
         realtime_ns, monotonic_ns: REALTIME and MONOTONIC: the program that keeps the time steers
@@ -119,7 +119,7 @@ class _Reading(NamedTuple):
 
 
 class TimeService:
-    """Bounds true time by what this machine's time service states.
+    """A bound of true time by the statements of this machine's time service.
 
     It keeps the service's last statement and widens it by the drift since: a call that asks nobody
     takes half a microsecond. Threads may share it, and a forked child may go on with it.
@@ -290,7 +290,7 @@ class TimeService:
         )
 
     def _anchored(self, source: TimeSource) -> Anchor[TrueTime]:
-        """What a source states, and the clocks right after it.
+        """The statement of a source, and the clocks right after it.
 
         Raises:
             NoBoundError: it states no bound, or has not measured since REALTIME was set.
@@ -344,7 +344,7 @@ class TimeService:
         )
 
     def _check_doubt(self, name: str, statement: Statement) -> None:
-        """Refuse what a service has measured before REALTIME was set."""
+        """Refuse a measurement that a service made before REALTIME was set."""
         doubted = self._doubted
         if doubted is not None and doubted.setdefault(name, statement.mark) == statement.mark:
             raise NoBoundError(
@@ -384,7 +384,7 @@ def _unknown() -> bool:
 
 
 def _utc(now: TrueTime) -> TrueTime:
-    """What is UTC, where the kernel does not know TAI.
+    """The bounds, checked to be of UTC: the kernel may not know how far TAI is from it.
 
     Raises:
         NoBoundError: it is said to be TAI.

@@ -1,4 +1,4 @@
-"""What a time service states of REALTIME, and the interface of what reads it."""
+"""The statement of a time service on REALTIME, and the interface of its reader."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TrueTime(NamedTuple):
 
     @property
     def half_width_ns(self) -> Count:
-        """How far the estimate is off at most, ns."""
+        """The error of the estimate at most, ns."""
         return self.latest_ns - self.estimate_ns
 
 
@@ -54,7 +54,7 @@ class DisruptedError(NoBoundError):
 
 
 class Statement(NamedTuple):
-    """What a service says of REALTIME.
+    """The statement of a service on REALTIME.
 
     Attributes:
         bound_ns: REALTIME was at most so far from true time.
@@ -78,7 +78,7 @@ class Statement(NamedTuple):
 
 
 class TimeSource(Protocol):
-    """Reads one time service.
+    """A reader of one time service.
 
     Attributes:
         name: what answers say.
@@ -91,7 +91,7 @@ class TimeSource(Protocol):
     retry_ns: int
 
     def ask(self, monotonic_ns: Callable[[], int]) -> Statement:
-        """What the service states now.
+        """The present statement of the service.
 
         Args:
             monotonic_ns: reads MONOTONIC.

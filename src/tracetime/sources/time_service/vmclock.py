@@ -46,7 +46,7 @@ class VmClock:
             raise NoBoundError(f"{path} is no VMClock; restart ClockBound where it has one")
 
     def disruptions(self) -> int:
-        """The count: another one after each disruption.
+        """The number of disruptions, with a new value after each.
 
         Raises:
             NoBoundError: it is being changed all the time.

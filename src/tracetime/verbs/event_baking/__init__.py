@@ -1,1 +1,1 @@
-"""Traces of any format as track events of Perfetto's: slices, instants, counters and flows."""
+"""Traces of any format as Perfetto's track events: slices, instants, counters and flows."""

@@ -1,4 +1,4 @@
-"""Columns of Arrow and of events as the kernel takes them."""
+"""Columns of Arrow and of events in the form that the kernel takes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Codes = npt.NDArray[np.int32]
 
 
 def texts_of(column: pa.Array) -> Texts:
-    """A column of texts, or a dictionary of them."""
+    """The texts of a column of texts, or of a dictionary of them."""
     if pa.types.is_dictionary(column.type):
         codes, known = known_of(column.indices)
         column = column.dictionary
@@ -43,7 +43,7 @@ def _known(column: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def texts_in(columns: Columns, name: str, rows: Rows) -> Texts:
-    """A column of texts of events, of some rows."""
+    """The texts of a column of events, in some rows."""
     return Texts(
         columns[name][rows].astype(np.int32), columns[f"{name}:ends"], columns[f"{name}:text"]
     )
@@ -72,7 +72,7 @@ def numbered(
 
 
 def grouped(keys: Sequence[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
-    """The first row of each combination of keys, as they occur, and which of these each row has."""
+    """The first row of each combination of keys, in order, and the combination of each row."""
     order = np.lexsort(keys)
     differs = np.ones(len(order), np.bool_)
     differs[1:] = np.logical_or.reduce([key[order][1:] != key[order][:-1] for key in keys])

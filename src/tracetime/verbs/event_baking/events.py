@@ -1,4 +1,4 @@
-"""Events that are no slices: instants and values of counters."""
+"""The writer of events that are no slices: instants and values of counters."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _LINE: Final = "systrace_line"
 
 
 class Events:
-    """Puts the rows of a trace, batch by batch.
+    """The writer of a trace's rows, batch by batch.
 
     Args:
         has_slices: whether slices are put, too: then only what is none is put here.
@@ -105,7 +105,7 @@ class Events:
         self._not_events += int(np.count_nonzero(~known))
 
     def _are_early(self, columns: Columns) -> npt.NDArray[np.bool_]:
-        """Which rows come before time 0, of the output or of what slices are made from."""
+        """A mask of the rows before time 0, of the output or of the source of slices."""
         early: npt.NDArray[np.bool_] = columns["trace_time"] < 0
         if self._as_chrome and self._has_slices:
             is_line = np.array(self._lines, np.bool_)[columns["kind"]]
@@ -126,7 +126,7 @@ class Events:
         )
 
     def _put_counters(self, columns: Columns, rows: Rows) -> None:
-        """A counter for each number in the arguments; called by the row where that has one value.
+        """Put a counter for each number in the arguments; named by the row where it has one value.
 
         Chrome's are always called by the member that the number is of, too.
         """
@@ -166,7 +166,7 @@ class Events:
         )
 
     def _counter(self, columns: Columns, row: int, member: str | None) -> int:
-        """The counter of a row: of its process, where that is known, as all its threads have it."""
+        """The counter of a row: of its process, if known, as all its threads have it."""
         named, track = (
             text_at(columns, column, int(columns[column][row])) for column in ("name", "track_name")
         )
@@ -183,7 +183,7 @@ class Events:
         return self._tracks.counter(self._tracks.of(owner), full)
 
     def _track(self, columns: Columns, row: int) -> int:
-        """The track of an instant: its own where it has one, else that of whose it is."""
+        """The track of an instant: its own where it has one, else its owner's."""
         owner = self._tracks.of(self._owner(columns, row))
         name = text_at(columns, "track_name", int(columns["track_name"][row]))
         if owner and name is None:
@@ -202,7 +202,7 @@ class Events:
 
 
 def rows_with_time(columns: Columns) -> Rows:
-    """The rows of events that have a time which a packet can say: names and the like have none."""
+    """The rows of events with a time that a packet can hold; names and the like have none."""
     placed = is_any_of(columns["status"], PLACED) & (columns["trace_time"] >= 0)
     return np.flatnonzero(placed & (columns["type"] != _METADATA))
 

@@ -1,4 +1,4 @@
-"""The arrows of a trace that is written: those of its flows, and to slices from their parents."""
+"""The arrows of a trace that is written: its flows, and arrows to slices from their parents."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ class Joined:
 
     @property
     def back(self) -> int:
-        """How many were not written, known at the end: Perfetto has none that go back in time."""
+        """The number of arrows left out, known at the end: Perfetto has none back in time."""
         return self._n - self._arrows.written
 
     def of(self, start: int, count: int) -> Flows:
-        """Those of some slices, in their order."""
+        """The arrows of some slices, in their order."""
         return Flows(
             self._arrows, _part(self._begins, start, count), _part(self._ends, start, count)
         )
 
 
 def _of_parents(slices: pa.Table) -> tuple[Rows, Rows]:
-    """The parents that are on other tracks, and the slices whose they are."""
+    """The parents that are on other tracks, and their children."""
     parent, known = known_of(slices["parent"].combine_chunks())
     track, _ = known_of(slices["track"].combine_chunks())
     children = np.flatnonzero(known)

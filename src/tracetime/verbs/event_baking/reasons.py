@@ -1,4 +1,4 @@
-"""Why events of other formats are not in what is written, a key and a sentence for each."""
+"""The reasons why events of other formats are left out, a key and a sentence for each."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _NESTED: Final = ("depth", "parent", "track")
 
 
 class SliceTracks:
-    """The tracks of slices: that of the thread itself is the first which has no other name."""
+    """The tracks of slices: a thread's own track is the first without another name."""
 
     def __init__(self, packets: EventPackets, tracks: Tracks) -> None:
         self._packets = packets
@@ -34,7 +34,7 @@ class SliceTracks:
         self._taken: set[int] = set()
 
     def of(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
-        """The numbers of all tracks so far, those of the batch among them."""
+        """The uuids of all tracks so far, with those of the batch."""
         track, _ = known_of(batch["track"])
         most = int(track.max(initial=-1)) + 1
         if most > len(self._uuids):
@@ -46,7 +46,7 @@ class SliceTracks:
         return self._uuids
 
     def _made(self, tracks: pa.RecordBatch) -> npt.NDArray[np.uint64]:
-        """The numbers of new tracks, of each whose it is and its name."""
+        """The uuids of new tracks, made from their owners and names."""
         first, group = grouped([_key(column) for column in tracks])
         owners, own, names = [], np.zeros(len(first), np.uint64), []
         for k, (*of, name) in enumerate(zip(*(_plain(c, first) for c in tracks), strict=True)):
@@ -86,7 +86,7 @@ def _plain(column: pa.Array, rows: Rows) -> list[Any]:
 
 
 def _outer(slices: pa.Table) -> tuple[Rows, npt.NDArray[np.int32]]:
-    """The slice of its track that each lies in, -1 for none, and depths.
+    """The slice that holds each on its track, -1 for none, and the depths.
 
     A parent need not hold it: that may be on another track, or over before it begins.
     """
@@ -99,7 +99,7 @@ def _outer(slices: pa.Table) -> tuple[Rows, npt.NDArray[np.int32]]:
 
 
 def parents_first(slices: pa.Table) -> tuple[pa.Table, Rows]:
-    """Slices in an order in which each comes after the one that it lies in, and which that is.
+    """Slices ordered so that each comes after the one that holds it, and the holders' rows.
 
     Of spans that begin at one time, and by the tube of any, the table may have them otherwise.
     """
@@ -130,7 +130,7 @@ def parents_first(slices: pa.Table) -> tuple[pa.Table, Rows]:
 def _open_inside(
     slices: pa.Table, outer: Rows
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Durations, and which slices end although one lies in them that does not."""
+    """Durations, and a mask of slices that end although one inside does not."""
     (ts, _), (dur, _) = (known_of(slices[name].combine_chunks()) for name in ("ts", "dur"))
     name, category = (_key(slices[one].combine_chunks()) for one in ("name", "category"))
     return open_inside(
@@ -175,7 +175,7 @@ def put_slices(
 def _latest(
     batch: pa.RecordBatch, name: str, times: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """A column of bounds: of floor's slices, which have none, their times."""
+    """The column of upper bounds; for floor's slices, which have none, their times."""
     if name not in batch.schema.names:
         return times
     values, known = known_of(batch[name])

@@ -1,4 +1,4 @@
-"""Processes, threads, tracks and counters of a trace that is written: each has one packet.
+"""Processes, threads, tracks and counters of a trace that is written, a packet each.
 
 Several traces in one file keep their numbers apart, by a `Place` each.
 """
@@ -19,7 +19,7 @@ _NO_SEQUENCE: Final = 0
 
 
 class Place(NamedTuple):
-    """The numbers that the packets of one trace have.
+    """The numbers in the packets of one trace.
 
     Attributes:
         sequence: their packet sequence.
@@ -40,7 +40,7 @@ class Place(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """Whose a track is; None for what is not known.
+    """The owner of a track; None for each part that is not known.
 
     cpu: only where there is neither a process nor a thread.
     """
@@ -53,7 +53,7 @@ class Owner(NamedTuple):
 
 
 class Tracks:
-    """Makes tracks; `take` gives their packets."""
+    """A maker of tracks; `take` gives their packets."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -68,17 +68,17 @@ class Tracks:
 
     @property
     def free_pid(self) -> int:
-        """The first pid or tid that no process or thread has that had none that fits."""
+        """The first pid or tid that is free for a process or thread whose own does not fit."""
         return self._free_pid
 
     def take(self) -> bytes:
-        """The packets since the last time."""
+        """The packets made since the last call."""
         made = b"".join(self._pending)
         self._pending.clear()
         return made
 
     def of(self, owner: Owner) -> int:
-        """The track of a thread, else of a process, else of a CPU; 0 where there is none."""
+        """The track of a thread, else of a process, else of a CPU; 0 for none."""
         if owner.tid is not None or owner.thread is not None:
             return self._thread(owner)
         if owner.pid is not None or owner.process is not None:
@@ -86,17 +86,17 @@ class Tracks:
         return 0 if owner.cpu is None else self.within(0, f"CPU {owner.cpu}")
 
     def within(self, parent: int, name: str) -> int:
-        """The track of that name within another; the same whenever it is asked for."""
+        """The track of a name within another; the same number at each call."""
         return self._named(packets.CUSTOM, parent, name)
 
     def new(self, count: int) -> int:
-        """The first of so many new numbers in a row: the caller writes what has them."""
+        """The first of `count` new numbers in a row, for tracks that the caller writes."""
         first = self._next
         self._next += count
         return first
 
     def counter(self, parent: int, name: str) -> int:
-        """The counter of that name within another track."""
+        """The counter of a name within another track."""
         return self._named(packets.COUNTER, parent, name)
 
     def _named(self, kind: int, parent: int, name: str) -> int:
@@ -141,7 +141,7 @@ class Tracks:
         return found
 
     def _free(self, number: int | None, scope: int) -> int:
-        """The number, where it fits and no other of the scope has it; else one that none has.
+        """The number, where it fits and is free in the scope; else a new one.
 
         Thread 0 is the kernel's idle one, and is called so.
         """

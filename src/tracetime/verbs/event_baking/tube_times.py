@@ -1,4 +1,4 @@
-"""Where the events of a Perfetto trace go by the tube, with those that it cannot place.
+"""The times of a Perfetto trace's events by the tube; by floor for those that it cannot place.
 
 Nothing is done per event in Python.
 """
@@ -26,7 +26,7 @@ _TRACK_EVENT: Final = next(n for n, name in PAYLOAD_NAMES.items() if name == "tr
 
 
 class TubeTimes:
-    """Puts rows where the tube does, and where floor does what the tube has no place for.
+    """A placer of rows by the tube, and by floor where the tube has no place for them.
 
     Args:
         trace: which the rows are of.
@@ -71,7 +71,7 @@ class TubeTimes:
         }
 
     def _from_home(self, columns: Columns, which: npt.NDArray[np.bool_]) -> Columns:
-        """The batch with some rows, which are on the trace clock, on the one for all."""
+        """The batch, with some rows on the trace clock converted to the output's clock."""
         rows = np.flatnonzero(which)
         there = {name: column[rows] for name, column in columns.items()}
         for name, value in (

@@ -1,4 +1,4 @@
-"""Writes the packets of a whole trace."""
+"""The writer of a whole trace as packets."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _LAST_OF_KERNEL: Final = _BOOTTIME
 
 
 class Output(Protocol):
-    """What packets are written to."""
+    """A file that takes packets."""
 
     def write(self, packets: bytes, /) -> int:
         """Write whole packets; returns how many bytes these became."""
 
 
 class Written(NamedTuple):
-    """What came of writing.
+    """The outcome of writing.
 
     Attributes:
         clock: the clock of the timestamps.
@@ -68,7 +68,7 @@ def write_events(
     progress: Callable[[int], None] | None = None,
     place: Place | None = None,
 ) -> Written:
-    """Write what a trace of any format holds as track events.
+    """Write the events of a trace of any format as track events.
 
     Args:
         trace: an open one; it is read twice where it has slices.
@@ -123,7 +123,7 @@ def write_events(
 def _batches(
     trace: Trace, policy: PolicyName, progress: Callable[[int], None] | None
 ) -> Iterator[Columns]:
-    """The rows, with names."""
+    """The batches of rows, with names."""
     if not trace.rows_are_of_slices:
         yield from trace.placed_columns(policy, progress, names=True)
         return
@@ -133,7 +133,7 @@ def _batches(
 
 
 def clock_of(trace: Trace) -> int:
-    """The clock that timestamps of the output are in: the kernel's own, else BOOTTIME's name."""
+    """The clock of the output's timestamps: the kernel's own, else BOOTTIME's number."""
     home = trace.trace_clock.clock
     return home if 0 < home <= _LAST_OF_KERNEL else _BOOTTIME
 
@@ -141,7 +141,7 @@ def clock_of(trace: Trace) -> int:
 def _slices_of(
     trace: Trace, policy: PolicyName, progress: Callable[[int], None] | None
 ) -> Slices | None:
-    """The slices; None of a trace that has none."""
+    """The slices of a trace; None of one without."""
     try:
         return trace.slices(policy, progress)
     except UsageError:
@@ -149,7 +149,7 @@ def _slices_of(
 
 
 def _snapshot(trace: Trace, place: Place, clock: int, ns: int, policy: PolicyName) -> bytes:
-    """The packet that names the trace clock, and says what REALTIME reads at a time."""
+    """The packet that names the trace clock, and gives the reading of REALTIME at a time."""
     readings = [(clock, ns, 1)]
     if clock != REALTIME.clock:
         wall = trace.clocks.convert(
