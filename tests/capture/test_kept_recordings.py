@@ -27,7 +27,7 @@ from simulated import recorded_trace
 
 from tracetime import ClockId, TraceError, TracetimeError
 from tracetime.analysis.floor_cost import FloorCost, floor_cost_at_snapshots
-from tracetime.formats.perfetto.write.ordering import Orders
+from tracetime.formats.perfetto.write.snapshots import Orders
 from tracetime.graph.clock_graph import inner
 
 CLOCKS = [

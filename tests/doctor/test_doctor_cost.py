@@ -18,7 +18,7 @@ from tracetime.analysis.survey import MOST_ORDERED, Survey
 from tracetime.analysis.windows import Between, Counts
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.finding import Finding
-from tracetime.doctor.machine_ties import tied_machines
+from tracetime.doctor.machines import tied_machines
 from tracetime.doctor.placement import _beyond
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.graph.contents import Contents

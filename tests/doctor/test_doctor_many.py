@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 import tracetime as tt
 from fuzz import costly
+from tracetime import doctor
 from tracetime.clocks.families import steadiness
-from tracetime.doctor import catalogue, merging
-from tracetime.doctor.coverage import MOST_EXAMINED
+from tracetime.doctor import MOST_ALIKE, MOST_EXAMINED, catalogue
 from tracetime.doctor.finding import in_order, rank
-from tracetime.doctor.merging import MOST_ALIKE
 from tracetime.graph.contents import ClockLists, Contents
 from tracetime.graph.floor import FloorHop
 from tracetime.graph.tube import loops
@@ -135,7 +134,7 @@ def test_events_next_to_a_single_snapshot_may_be_off_by_the_limits_of_clocks(wri
 @pytest.mark.parametrize(("most", "named"), [(8, True), (MOST_EXAMINED, False)])
 def test_the_option_is_advised_where_it_helps(written, most, named, monkeypatch):
     monkeypatch.setattr("tracetime.analysis.survey.MOST_EXAMINED", 10)
-    monkeypatch.setattr("tracetime.doctor.coverage.MOST_EXAMINED", 10)
+    monkeypatch.setattr("tracetime.doctor.MOST_EXAMINED", 10)
     path = written(costly.clocks_with_boottime(12))
     (reported,) = by_code(found_in(path, max_tubes=most), "clocks-not-examined")
     assert ("raise `--max-tubes`: it allows 8 pairs, and at most 10 are" in reported.fix) == named
@@ -214,7 +213,7 @@ def test_of_findings_alike_the_worst_alone_is_put_into_words(written, monkeypatc
         told.append(found.code)
         return made(found)
 
-    monkeypatch.setattr(merging, "told", counted)
+    monkeypatch.setattr(doctor, "told", counted)
     found = found_in(written(costly.chain(2 * MOST_ALIKE)))
     every = [one.code for one in in_order(found)]
     assert every.count("clock-not-tied") == 1

@@ -7,9 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from tracetime import ClockId, Finding
-from tracetime.doctor import catalogue
+from tracetime.doctor import MOST_ALIKE, catalogue, merged
 from tracetime.doctor.finding import in_order
-from tracetime.doctor.merging import MOST_ALIKE, merged
 
 
 def clock(k: int) -> ClockId:

@@ -9,9 +9,9 @@ import pytest
 
 from tracetime import ClockId, Finding
 from tracetime.doctor.exchanges import BELOW, EXCHANGED
+from tracetime.doctor.machines import MOVED
 from tracetime.doctor.nesting import nested
 from tracetime.doctor.recordings import DISORDERED, JOINED, MIXED
-from tracetime.doctor.trace_clock import MOVED
 
 A, B, C, D = (ClockId(200 + k) for k in range(4))
 

@@ -12,7 +12,7 @@ import pytest
 from tracetime import ClockId, ConversionError, Finding
 from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.doctor.catalogue import CATALOGUE, told
-from tracetime.doctor.trace_clock import moved
+from tracetime.doctor.machines import moved
 from tracetime.trace.facts import TraceClockMove
 
 HOST, SECOND, THIRD = (ClockId(6, machine=k) for k in range(3))
@@ -63,7 +63,7 @@ class Survey:
 @pytest.fixture(autouse=True)
 def tied(monkeypatch):
     monkeypatch.setattr(
-        sys.modules["tracetime.doctor.trace_clock"],
+        sys.modules["tracetime.doctor.machines"],
         "tied_machines",
         lambda survey: {0, 1, 2} - survey.given.get("untied", set()),
     )

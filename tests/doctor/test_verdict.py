@@ -8,7 +8,7 @@ from reading import opened
 
 import tracetime as tt
 from tracetime.doctor.catalogue import CATALOGUE
-from tracetime.doctor.verdict import FAULTS, verdict
+from tracetime.doctor.finding import FAULTS, verdict
 
 pytest_plugins = ["cli"]
 

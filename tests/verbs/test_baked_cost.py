@@ -17,8 +17,8 @@ import tracetime as tt
 from tracetime._kernels.event_baking import EventPackets, open_inside
 from tracetime._kernels.perfetto import packets
 from tracetime.columns.arrays import texts_of as arrow_texts_of
-from tracetime.formats.spans.batches import SpanBatches
-from tracetime.formats.spans.source import Wanted
+from tracetime.formats.spans.reader import SpanBatches
+from tracetime.formats.spans.resources import Wanted
 from tracetime.verbs.event_baking.columns import grouped, texts_of
 from tracetime.verbs.event_baking.tracks import Tracks
 

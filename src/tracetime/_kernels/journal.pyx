@@ -18,7 +18,7 @@ from tracetime._kernels.common.text cimport Bytes, put_byte, put_bytes
 # many bytes, and a line end. An empty line ends an entry.
 
 cdef enum:
-    # What there is at a place of the data; `FAULTS` of formats/journal/entries.py has the words.
+    # What there is at a place of the data; `FAULTS` of formats/journal/clocks.py has the words.
     FIELD = 0
     INCOMPLETE = 1          # the data ends within a field
     NO_NAME = 2             # what stands there is no field

@@ -253,7 +253,7 @@ def _print_events(path: str, findings: list[Finding], code: str, events: pa.Tabl
 
 
 def _print(path: str, findings: list[Finding], verbose: bool) -> None:
-    from tracetime.doctor.verdict import faults
+    from tracetime.doctor.finding import faults
 
     screen = console()
     path = printable(path)

@@ -84,7 +84,7 @@ def command(
       tracetime report trace.pftrace -o - | ssh host 'cat > report.html'
       tracetime report trace.pftrace --clock-name 0x8a01b2c3=com.example.gpu
     """
-    from tracetime.doctor.verdict import verdict
+    from tracetime.doctor.finding import verdict
     from tracetime.formats import open_trace
     from tracetime.reporting import report
 

@@ -6,32 +6,46 @@ worst first. Each kind of finding has a stable code and a page in docs/findings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
 from typing import Final
 
-from tracetime.analysis.survey import Survey
-from tracetime.doctor.coverage import unexamined
+from tracetime.analysis.survey import MOST_EXAMINED, Survey
+from tracetime.doctor.catalogue import CATALOGUE, Row, finding, told
+from tracetime.doctor.contradictions import late_wakings
 from tracetime.doctor.drift import floor_cost, rate_changes, rates
 from tracetime.doctor.exchanges import exchanged
 from tracetime.doctor.far_events import far_events
-from tracetime.doctor.finding import SEVERITIES, Finding, Severity, rank
+from tracetime.doctor.finding import (
+    SEVERITIES,
+    EventSelection,
+    Finding,
+    Severity,
+    all_of,
+    first_packets,
+    names,
+    rank,
+)
 from tracetime.doctor.jumps import jumps
 from tracetime.doctor.lost_events import lost_events
-from tracetime.doctor.machines import machines
-from tracetime.doctor.merging import merged
+from tracetime.doctor.machines import machines, moved
 from tracetime.doctor.nesting import nested
-from tracetime.doctor.noted import noted
 from tracetime.doctor.orders import messages
 from tracetime.doctor.placement import placement
 from tracetime.doctor.recordings import recordings
 from tracetime.doctor.structure import structure
-from tracetime.doctor.trace_clock import moved
-from tracetime.doctor.wakings import late_wakings
+from tracetime.text import count
+from tracetime.trace.notes import Note
 from tracetime.trace.trace import Trace, check_trace
 
 __all__ = ["SEVERITIES", "TOLERANCE_NS", "Finding", "Severity", "diagnose"]
 
 TOLERANCE_NS: Final = 1_000_000
+
+MOST_ALIKE: Final = 50
+"""So many findings of one code and severity are listed one by one: nobody reads more."""
 
 
 def diagnose(trace: Trace, tolerance_ns: int = TOLERANCE_NS) -> list[Finding]:
@@ -68,19 +82,121 @@ def findings_of(survey: Survey) -> list[Finding]:
 
 
 def _every(survey: Survey) -> Iterator[Finding]:
-    yield from recordings(survey)
-    yield from lost_events(survey)
-    yield from moved(survey)
-    yield from structure(survey)
-    yield from exchanged(survey)
-    yield from jumps(survey)
-    yield from noted(survey)
-    yield from rates(survey)
-    yield from rate_changes(survey)
-    yield from floor_cost(survey)
-    yield from far_events(survey)
-    yield from placement(survey)
-    yield from machines(survey)
-    yield from late_wakings(survey)
-    yield from messages(survey)
-    yield from unexamined(survey)
+    checks = (
+        recordings,
+        lost_events,
+        moved,
+        structure,
+        exchanged,
+        jumps,
+        noted,
+        rates,
+        rate_changes,
+        floor_cost,
+        far_events,
+        placement,
+        machines,
+        late_wakings,
+        messages,
+        unexamined,
+    )
+    return chain.from_iterable(check(survey) for check in checks)
+
+
+def noted(survey: Survey) -> Iterator[Finding]:
+    """Yield a finding for each note whose row of the catalogue has kinds."""
+    for row in CATALOGUE.values():
+        if row.kinds:
+            trace = survey.trace
+            for note in chain(trace.notes(row.code), trace.read_notes(row.code)):
+                yield _noted(survey, row, note)
+
+
+def _noted(survey: Survey, row: Row, note: Note) -> Finding:
+    kind = row.kinds[note.kind]
+    is_beyond = (note.size_ns or 0) > survey.tolerance_ns
+    events = note.events
+    selections: tuple[EventSelection, ...] = ()
+    if events is None:
+        events = sum(survey.used.get(clock, 0) for clock in note.clocks)
+        selections = all_of(note.clocks)
+    elif note.places is not None:
+        readings, packets = note.places
+        selections = (EventSelection(note.clocks[0], readings=readings, packets=packets),)
+    return finding(
+        row.code,
+        (kind.beyond if is_beyond else None) or kind.severity,
+        clocks=note.clocks,
+        packets=note.packets,
+        events=events,
+        worst_ns=note.size_ns,
+        parts=kind.parts,
+        selections=selections,
+        kind_why=kind.why,
+        kind_fix=kind.fix,
+        **note.values,
+    )
+
+
+def unexamined(survey: Survey) -> Iterator[Finding]:
+    """Yield a finding about jumps, orders and loops not examined, for too many clocks."""
+    left, allowed = survey.unexamined, survey.most_examined
+    parts = ["unseen"] if left else ["order"] if survey.order_unexamined else []
+    if survey.loops_unexamined:
+        parts += ["also", "loops"] if parts else ["loops"]
+    if not parts:
+        return
+    if allowed < MOST_EXAMINED:
+        parts.append("allow_more")
+    yield finding(
+        "clocks-not-examined",
+        clocks=left,
+        events=sum(survey.used.get(clock, 0) for clock in left),
+        selections=all_of(left),
+        parts=parts,
+        left=count(len(left), "clock"),
+        allowed=allowed,
+        most=MOST_EXAMINED,
+    )
+
+
+def merged(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
+    """Return findings and consequences, told, with more than `MOST_ALIKE` that are alike as one."""
+    alike: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for one in findings:
+        alike[one.code, one.severity].append(one)
+    result = []
+    for those in alike.values():
+        if len(those) > MOST_ALIKE:
+            result.append(_one(those, survey))
+        else:
+            result += [
+                told(replace(one, consequences=tuple(merged(one.consequences, survey))))
+                if len(one.consequences) > MOST_ALIKE
+                else told(one)
+                for one in those
+            ]
+    return result
+
+
+def _one(those: list[Finding], survey: Survey) -> Finding:
+    """Return the worst of some findings, with the clocks and events of all of them."""
+    those = sorted(those, key=rank)
+    below = merged(chain.from_iterable(one.consequences for one in those), survey)
+    worst = told(replace(those[0], consequences=tuple(below)))
+    shared = set(worst.clocks).intersection(*(one.clocks for one in those))
+    every = dict.fromkeys(clock for one in those for clock in one.clocks)
+    own = [clock for clock in every if clock not in shared] or list(every)
+    of = f"{names(own)}: " if own else ""
+    # Findings about one clock may concern the same events.
+    affected = sum(survey.used.get(clock, 0) for clock in every)
+    return replace(
+        worst,
+        title=f"{of}{len(those):,} findings alike, the worst: {worst.title}",
+        clocks=tuple(sorted(every, key=lambda clock: clock.order())),
+        packets=first_packets(chain.from_iterable(one.packets for one in those)),
+        events=min(sum(one.events for one in those), affected) if every else worst.events,
+        worst_ns=max((one.worst_ns for one in those if one.worst_ns is not None), default=None),
+        why=f"Of the worst of them: {worst.why}",
+        selections=tuple(chain.from_iterable(one.selections for one in those)),
+    )

@@ -11,7 +11,7 @@ from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import FIRST_GLOBAL_CLOCK, FIRST_SEQUENCE_CLOCK, ClockId
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, Severity, names
-from tracetime.doctor.machine_ties import tied_machines
+from tracetime.doctor.machines import tied_machines
 from tracetime.errors import RESOLVED, TraceError
 
 _SEQUENCES: Final = range(FIRST_SEQUENCE_CLOCK, FIRST_GLOBAL_CLOCK)
@@ -67,7 +67,7 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
 
 def _machines_apart(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     """Findings of the machines whose clocks no snapshot ties to the trace clock."""
-    # Events placed before the trace clock changed have another finding: see `trace_clock.py`.
+    # Events placed before the trace clock changed have another finding: see `machines.py`.
     begin = survey.moved_at
     counted = survey.counted
     rows = survey.of_machines_not_in(tied)

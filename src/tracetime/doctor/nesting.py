@@ -11,8 +11,8 @@ from tracetime.clocks.families import NEVER_SET, STOPS_IN_SUSPEND, WALL
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.exchanges import BELOW, EXCHANGED
 from tracetime.doctor.finding import Finding
+from tracetime.doctor.machines import MOVED
 from tracetime.doctor.recordings import DISORDERED, JOINED, MIXED
-from tracetime.doctor.trace_clock import MOVED
 
 _SHIFTED: Final = "offsets-shifted"
 _GO_ON: Final = WALL | NEVER_SET - STOPS_IN_SUSPEND

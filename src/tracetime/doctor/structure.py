@@ -24,7 +24,7 @@ _LONG_PATH: Final = 3
 """Hops: Perfetto follows 4 at most, and common traces need one or two."""
 _CUT_OFF: Final = "is cut off"
 
-# A RemoteClockSync that relates a clock to itself has another finding: see `trace_clock.py`.
+# A RemoteClockSync that relates a clock to itself has another finding: see `machines.py`.
 _FAULTS: Final = {
     1: "incremental-clock-not-of-a-sequence",
     2: "clock-properties-changed",

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tracetime._version import __version__
 from tracetime.doctor import Finding
-from tracetime.doctor.verdict import faults, verdict
+from tracetime.doctor.finding import faults, verdict
 from tracetime.reporting.embedding import Figures
 from tracetime.reporting.facts import MOST_FINDINGS, Facts
 from tracetime.reporting.markup import Html, empty, foldable, join, more_of, prose, tag

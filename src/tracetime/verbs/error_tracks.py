@@ -21,7 +21,7 @@ from tracetime._kernels.perfetto.writer import Track
 from tracetime.analysis.placement_errors import ClockError, PlacementErrors, Steps, WithoutError
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError, UsageError
-from tracetime.formats.perfetto.write.added_tracks import AddedTracks
+from tracetime.formats.perfetto.write.tracks import AddedTracks
 from tracetime.formats.trace_file import CHUNK
 from tracetime.graph.clock_graph import inner
 from tracetime.text import count, printable

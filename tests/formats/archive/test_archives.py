@@ -16,7 +16,8 @@ from journals import logged
 
 from tracetime import TraceError, TracetimeError, UsageError, open_trace, open_traces
 from tracetime.formats.archive import archive as archives
-from tracetime.formats.archive import split_member, zip_members
+from tracetime.formats.archive import members as archive_members
+from tracetime.formats.archive import split_member
 
 pytest_plugins = ["cli"]
 
@@ -252,7 +253,7 @@ def test_members_are_limited_in_number(put, monkeypatch):
         for members in ({str(k): ONE for k in range(6)}, {f"{k}/": b"" for k in range(6)}):
             with pytest.raises(TraceError, match="more than 5 members"):
                 open_traces(put(pack(members)))
-    monkeypatch.setattr(zip_members, "_MOST_DIRECTORY", 100)
+    monkeypatch.setattr(archive_members, "_MOST_DIRECTORY", 100)
     with pytest.raises(TraceError, match="list of members"):
         open_traces(put(zipped({"a": ONE, "b": ONE, "c": ONE})))
 
@@ -293,7 +294,7 @@ def with_zip64_end(content):
 def test_the_list_of_members_is_limited_whichever_record_gives_its_length(put, monkeypatch):
     content = with_zip64_end(zipped({"a": ONE, "b": ONE, "c": ONE}))
     assert rows(open_traces(put(content))) == [2] * 3
-    monkeypatch.setattr(zip_members, "_MOST_DIRECTORY", 100)
+    monkeypatch.setattr(archive_members, "_MOST_DIRECTORY", 100)
     with pytest.raises(TraceError, match="list of members of the zip archive is longer"):
         open_traces(put(content))
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from tracetime import ClockId, diagnose, open_trace
-from tracetime.formats.chrome_json import file_values
+from tracetime.formats.chrome_json import file_clocks
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_of_what_stands_beside_the_events_only_what_is_asked_for_is_decoded(trac
         decoded.append(text)
         return json.loads(text)
 
-    monkeypatch.setattr(file_values, "json", SimpleNamespace(loads=loads))
+    monkeypatch.setattr(file_clocks, "json", SimpleNamespace(loads=loads))
     read = trace(metadata={"clock-domain": "WIN_QPC"}, **{f"k{i}": i for i in range(100)})
     diagnose(read)
     assert set(decoded) == {'{"clock-domain": "WIN_QPC"}'}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracetime import ClockId, diagnose, open_trace
-from tracetime.formats.chrome_json.line_syncs import LineSync, line_syncs
+from tracetime.formats.chrome_json.file_clocks import LineSync, line_syncs
 
 HEAD = "# tracer: nop\n#\n"
 COLUMNS = ("thread_name", "tid", "pid", "cpu", "timestamp", "trace_time", "name", "args")

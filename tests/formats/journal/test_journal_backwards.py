@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracetime.formats.journal.backwards import USUAL_US, backwards
+from tracetime.formats.journal.clocks import USUAL_US, backwards
 
 
 def plain(boots):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from journals import BOOT, MACHINE, START_US, entry, logged
 
-import tracetime.formats.journal.entries as batches
+import tracetime.formats.journal.clocks as batches
 from tracetime import (
     ClockDomain,
     ClockId,

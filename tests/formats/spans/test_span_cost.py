@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracetime import open_trace
-from tracetime.formats.spans import jaeger, otlp, rows
+from tracetime.formats.spans import jaeger, otlp, reader
 from tracetime.formats.spans.batch import SpanLists
-from tracetime.formats.spans.resources import Resources
-from tracetime.formats.spans.source import Wanted
+from tracetime.formats.spans.resources import Resources, Wanted
 
 ATTRIBUTE = {"key": "host.name", "value": {"stringValue": "here"}}
 HERE = {"attributes": [ATTRIBUTE]}
@@ -82,7 +81,7 @@ def test_rows_are_the_same_however_many_come_at_once(given_events, at_once, file
         path = Path(folder, "t.json")
         path.write_text(make([[event if full else {} for full in one] for one in given_events]))
         whole = pa.Table.from_batches(tables(path, policy="tube"))
-        with patch.object(rows, "_AT_ONCE", at_once):
+        with patch.object(reader, "_AT_ONCE", at_once):
             parts = tables(path, policy="tube")
     assert all(part.num_rows <= at_once for part in parts)
     assert pa.Table.from_batches(parts).to_pylist() == whole.to_pylist()

@@ -6,7 +6,7 @@ import pytest
 from span_files import BEGIN_NS, jaeger, jaeger_process, otlp, resource_spans, span, two_hosts
 
 from tracetime import TraceError, diagnose, open_trace
-from tracetime.formats.spans import documents
+from tracetime.formats.spans import reader
 
 LINE = otlp(resource_spans([span(1, BEGIN_NS, BEGIN_NS + 5)], host_id="a"))
 
@@ -118,7 +118,7 @@ def test_wrong_types_everywhere_are_read_or_refused(path, field):
 
 
 def test_an_object_has_a_greatest_size(path, monkeypatch):
-    monkeypatch.setattr(documents, "LONGEST", 1 << 20)
+    monkeypatch.setattr(reader, "LONGEST", 1 << 20)
     long = LINE[:-1] + b" " * (1 << 20) + b"\n"
     with pytest.raises(TraceError, match="one object a line") as raised:
         read(path, LINE + long + b" " * (1 << 20))

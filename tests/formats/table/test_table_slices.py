@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracetime import UsageError, open_trace
-from tracetime.formats.table import nesting
-from tracetime.formats.table.nesting import nested
+from tracetime.formats.table import slices
+from tracetime.formats.table.slices import nested
 
 pytest_plugins = ["cli"]
 
@@ -53,7 +53,7 @@ def test_slices_lie_in_those_that_last_where_they_begin(slices):
 
 
 def test_what_lies_too_deep_has_no_depth(monkeypatch):
-    monkeypatch.setattr(nesting, "MOST_DEPTH", 2)
+    monkeypatch.setattr(slices, "MOST_DEPTH", 2)
     n = np.arange(4)
     depth, parent = nested(n * 0, n, 100 - n)
     assert depth.tolist() == [0, 1, -1, -1]

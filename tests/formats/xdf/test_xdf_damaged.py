@@ -216,7 +216,7 @@ def test_an_unknown_tag_is_an_error(opened, tag):
 
 
 def test_more_streams_than_a_recording_has_are_an_error(opened, monkeypatch):
-    monkeypatch.setattr("tracetime.formats.xdf.streams._MOST_STREAMS", 3)
+    monkeypatch.setattr("tracetime.formats.xdf.stream_header._MOST_STREAMS", 3)
     file = XdfFile()
     for number in range(4):
         at = file.stream(number)

@@ -7,7 +7,7 @@ from tracetime._kernels.common.text cimport Arena, Bytes
 from tracetime._kernels.perfetto.names cimport Batch, RowDetails, Text
 
 # What reading a value or an object ends with, but for 0: it is whole. The numbers index
-# FAULTS of formats/chrome_json/faults.py.
+# FAULTS of formats/chrome_json/reader.py.
 cdef enum Fault:
     INCOMPLETE = -1             # it ends beyond the bytes there are
     NO_FAULT = 0

@@ -20,7 +20,7 @@ class Scanner:
     Attributes:
         is_array: the file is an array of events, not an object with one.
         fault: what is wrong at the byte `fault_offset`: an index of FAULTS of
-            formats/chrome_json/faults.py; 0 as long as nothing is.
+            formats/chrome_json/reader.py; 0 as long as nothing is.
         n_events: objects in traceEvents so far.
         n_lines: lines of systrace so far; n_strange_lines: others that are not empty nor comments,
             from the byte `strange_offset` on.

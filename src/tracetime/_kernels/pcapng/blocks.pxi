@@ -26,7 +26,7 @@ cdef enum:
     NANOSECONDS = 9
     LONGEST_ARGS = 1 << 16
 
-# What is wrong with a file; `FAULTS` of formats/pcapng/packets.py has the words.
+# What is wrong with a file; `FAULTS` of formats/pcapng/reader.py has the words.
 cdef enum:
     INCOMPLETE = 1
     BAD_LENGTH = 2

@@ -21,7 +21,6 @@ from tracetime.doctor.catalogue import (
     orders,
     rates,
     snapshots,
-    spans,
 )
 from tracetime.doctor.catalogue.row import Row
 from tracetime.doctor.finding import EventSelection, Finding, Severity, first_packets, names
@@ -38,7 +37,7 @@ _ROWS: Final = (
     *orders.ROWS,
     *rates.ROWS,
     *snapshots.ROWS,
-    *spans.ROWS,
+    *odd_times.SPAN_ROWS,
 )
 
 CATALOGUE: Final[Mapping[str, Row]] = MappingProxyType({row.code: row for row in _ROWS})

@@ -1,7 +1,7 @@
 """Findings about the file: the recordings in it, and what it lacks.
 
-The checks are in `recordings.py`, `exchanges.py`, `structure.py` and `coverage.py`; notes make the
-others.
+The checks are in `recordings.py`, `exchanges.py`, `structure.py` and the room's `__init__.py`;
+notes make the others.
 """
 
 from __future__ import annotations

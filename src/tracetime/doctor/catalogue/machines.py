@@ -1,6 +1,6 @@
 """Findings about several machines in a trace.
 
-The checks are in `machines.py`, `trace_clock.py` and `lost_events.py`.
+The checks are in `machines.py` and `lost_events.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Findings about times that cannot be meant as the file has them, though each can be read.
+"""Findings about times, and spans of distributed traces, that cannot be right as the file has them.
 
-Notes make them: `odd_times.py` of the formats finds them.
+Notes of the formats make them: formats/chrome_json/odd_times.py, formats/pcapng/odd_times.py and
+formats/spans/calls.py find them.
 """
 
 from __future__ import annotations
@@ -50,5 +51,78 @@ ROWS: Final = (
         why="{kind_why}",
         fix="{kind_fix}",
         kinds=_KINDS,
+    ),
+)
+
+_IDS: Final = "A parent on another host says which of the two hosts' times is the earlier one."
+_MEND: Final = "Mend the instrumentation that wrote them."
+_COLLECT: Final = "Collect the spans of whole traces, each once."
+
+_SPAN_KINDS: Final[Mapping[str, Kind]] = {
+    "hostless": Kind(
+        "warning",
+        "Nothing but the name of a service says what these spans were read on. Replicas of a "
+        "service on several machines have a clock each, and count as one: bars can miss.",
+        "Let the SDK's resource detectors write `host.id` or `host.name`.",
+    ),
+    "beginless": Kind(
+        "warning",
+        "They lack their begin, or it is null or 0. They stand in 1970, and say nothing of clocks.",
+        _MEND,
+    ),
+    "long_ago": Kind(
+        "warning",
+        "Times of spans are nanoseconds since 1970 (Jaeger: microseconds). In another unit they "
+        "are decades ago; so are those of a machine whose clock has not been set since it booted.",
+        "Write times in the unit of the format, and start once the clock is set.",
+    ),
+    "early": Kind(
+        "warning",
+        "A child begins after its parent, and these two are of one host, whose clock both read: it "
+        "was set back in between, the two did not read it in the same way, or the host is several "
+        "that share a name.",
+        "Look at the first of them. What the host's own clock read is off by as much there.",
+    ),
+    "reversed": Kind(
+        "warning",
+        "The host's clock was set back while these spans lasted, or their times are wrong. They "
+        "count as of no length, and their ends say nothing of clocks.",
+        "Time spans with a clock that is never set.",
+    ),
+    "repeated": Kind(
+        "info",
+        f"{_IDS} Which span is meant by an id that several have is not known.",
+        _COLLECT,
+    ),
+    "looped": Kind("info", "No span can begin before itself.", _MEND),
+    "orphaned": Kind(
+        "info",
+        f"{_IDS} Without it these spans say nothing of clocks: it was not sampled, not yet "
+        "finished, or lost.",
+        _COLLECT,
+    ),
+    "outlasting": Kind(
+        "info",
+        "The server ends its span after the client has the answer, or the client did not wait for "
+        "it. That the server began before the client's span ended is then taken only from calls "
+        "that have the status of a response: bars may be open to one side.",
+        "Have the client's instrumentation write `http.response.status_code`, or the server's end "
+        "its span when it answers.",
+    ),
+    "endless": Kind("info", "They had not ended when they were written.", _COLLECT),
+}
+
+SPAN_ROWS: Final = (
+    Row(
+        "odd-spans",
+        {
+            "warning": "where bars or times can be wrong for it",
+            "info": "where spans only say less of clocks",
+        },
+        "Spans have times that cannot be right, or lack what says something of clocks.",
+        title="{what}",
+        why="{kind_why}",
+        fix="{kind_fix}",
+        kinds=_SPAN_KINDS,
     ),
 )

@@ -1,6 +1,6 @@
 """Findings about what happened before what.
 
-The checks are in `wakings.py` and `orders.py`.
+The checks are in `orders.py` and `contradictions.py`.
 """
 
 from __future__ import annotations

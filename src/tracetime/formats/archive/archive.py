@@ -11,8 +11,7 @@ from typing import IO, TYPE_CHECKING, Final, Protocol, Self
 
 from tracetime.errors import TraceError, UsageError
 from tracetime.formats import archive, ctf
-from tracetime.formats.archive.tar_members import FOLDER, TarMembers
-from tracetime.formats.archive.zip_members import ZipMembers
+from tracetime.formats.archive.members import FOLDER, TarMembers, ZipMembers
 from tracetime.formats.trace_file import CHUNK, Budget, TraceFile, is_compressed
 from tracetime.text import did_you_mean, printable
 from tracetime.trace.open_options import OpenOptions

@@ -24,14 +24,18 @@ from tracetime.columns.arrays import texts_of
 from tracetime.errors import TraceError
 from tracetime.formats import BEGINNING
 from tracetime.formats.chrome_json import is_systrace
-from tracetime.formats.chrome_json.coarseness import Coarseness
-from tracetime.formats.chrome_json.faults import fault_of, is_usual
-from tracetime.formats.chrome_json.file_clocks import clock_of, graph_of, line_clock_of
-from tracetime.formats.chrome_json.file_values import FileValues
+from tracetime.formats.chrome_json.file_clocks import (
+    FileValues,
+    LineSync,
+    clock_of,
+    graph_of,
+    line_clock_of,
+    line_syncs,
+    passed_over,
+    passed_over_syncs,
+)
 from tracetime.formats.chrome_json.launches import early_kernels
-from tracetime.formats.chrome_json.line_syncs import LineSync, line_syncs
-from tracetime.formats.chrome_json.odd_times import odd_times
-from tracetime.formats.chrome_json.passed_over import passed_over, passed_over_syncs
+from tracetime.formats.chrome_json.odd_times import Coarseness, odd_times
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.graph.tube.bars import Bars
@@ -46,6 +50,45 @@ from tracetime.trace.trace import Trace, TraceReading
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.slices import JsonSliceLog
     from tracetime.formats.chrome_json.slices import EntryReadings
+
+# What can be wrong in a file of JSON, by the number that the scanner gives.
+
+_MEND: Final = "mend the file there, or read what comes before (--partial)"
+
+FAULTS: Final[tuple[str, ...]] = (
+    "",
+    "JSON that is a trace begins with an object or an array: is this a trace?",
+    f"a key in quotes is expected here: {_MEND}",
+    f"a colon is expected here, behind a key: {_MEND}",
+    f"a value is expected here: {_MEND}",
+    f"a comma or a closing brace is expected here: {_MEND}",
+    f"an event, an object in braces, is expected here: {_MEND}",
+    f"values nest deeper than 256 levels: {_MEND}",
+    f"an event or value is longer than 64 MiB, or a quote is missing: {_MEND}",
+    f"something follows the end of the trace: {_MEND}",
+    "the file is cut off: get a whole copy, or read what there is (--partial)",
+    'there is no key "traceEvents" with an array: this is JSON, but no trace',
+    "another trace follows in the file: split it here, or read the first one (--partial)",
+    "another object follows: a file with an object a line is no trace; make an array of them "
+    "(jq -s . FILE)",
+    f"JSON has no comments: {_MEND}",
+)
+
+
+_CUT_OFF: Final = 10
+
+
+def is_usual(scanner: Scanner) -> bool:
+    """Whether the file is an array that ends within an event, as of a browser that was killed."""
+    return scanner.is_array and scanner.fault == _CUT_OFF
+
+
+def fault_of(scanner: Scanner) -> TraceError | None:
+    """What the scanner found to be wrong; None for nothing."""
+    if not scanner.fault:
+        return None
+    return TraceError(FAULTS[scanner.fault], scanner.fault_offset, scanner.n_events)
+
 
 KINDS: Final = (Kind("trace_event"), Kind("metadata", True), Kind("systrace_line"))
 _LINE: Final = 2

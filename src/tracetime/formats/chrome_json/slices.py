@@ -34,7 +34,7 @@ from tracetime.trace.slices_table import OPEN, Arrows, SliceReading, Strings, te
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.reader import EventObserver
     from tracetime.clocks.ids import ClockId
-    from tracetime.formats.chrome_json.coarseness import Coarseness
+    from tracetime.formats.chrome_json.odd_times import Coarseness
     from tracetime.graph.tube.bars import Bars
     from tracetime.trace.trace import Trace
 

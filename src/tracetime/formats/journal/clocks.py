@@ -3,22 +3,151 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tracetime._kernels.journal import read_entries
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import posix_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
 from tracetime.errors import TraceError
-from tracetime.formats.journal.backwards import backwards
-from tracetime.formats.journal.entries import Columns, Entries
+from tracetime.formats.blocks import blocks
 from tracetime.formats.record_trace import FileClocks
+from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.adding import add_readings
 from tracetime.graph.clock_graph import ClockGraph, inner
+
+# Entries of a journal in batches of columns, and errors for what is no entry.
+
+LONGEST_ENTRY: Final = 64 << 20
+"""Bytes of one entry; systemd cuts a core dump in a field at 32 MiB unless told otherwise."""
+
+_INCOMPLETE: Final = 1
+_TOO_LONG: Final = 3
+_BEYOND: Final = 7
+FAULTS: Final = {
+    _INCOMPLETE: "the journal is cut off within an entry: export it again, or read what comes "
+    "before the cut (--partial)",
+    2: "no field of a journal stands here, NAME=text or NAME and a length: the file is damaged, "
+    "or not from `journalctl -o export`",
+    _TOO_LONG: f"an entry is longer than {LONGEST_ENTRY >> 20} MiB: the file is damaged, or has "
+    "data that is no log; export fewer fields (journalctl --output-fields)",
+    4: "no line end follows a field with a length: the file is damaged",
+    5: "a timestamp or an id is not one: __REALTIME_TIMESTAMP and __MONOTONIC_TIMESTAMP are "
+    "whole us, _BOOT_ID and _MACHINE_ID 32 hexadecimal digits",
+    6: "an entry has no __REALTIME_TIMESTAMP: export the journal with `journalctl -o export`",
+    _BEYOND: "a timestamp is beyond the year 2262: it does not fit in int64 ns",
+}
+"""What is wrong, by the kernel's number; the last is found here."""
+
+_MOST_US: Final = (2**63 - 1) // 1000
+
+
+Columns = dict[str, npt.NDArray[np.int64]]
+
+
+class Entries(NamedTuple):
+    """Entries that follow each other.
+
+    Attributes:
+        data: the bytes that hold them.
+        columns: as the kernel's `read_entries` returns them.
+        first: the index of the first of them in the file.
+        offset: of the first byte of data.
+        position: the byte of the file that has been reached.
+    """
+
+    data: bytes
+    columns: Columns
+    first: int
+    offset: int
+    position: int
+
+
+def entries(file: TraceFile, max_expansion: int) -> Iterator[Entries]:
+    """Yield the entries of a file; those before a fault come before its error.
+
+    Raises:
+        TraceError: it is cut off or damaged.
+    """
+    pending = b""
+    first = offset = 0
+    for fresh, position, is_end in blocks(file, max_expansion):
+        data = pending + fresh
+        columns, whole, at, fault = read_entries(data, LONGEST_ENTRY)
+        if fault == _INCOMPLETE and not is_end:
+            fault = _TOO_LONG if len(data) - whole > LONGEST_ENTRY else 0
+        columns, at, fault = _within_int64(columns, at, fault)
+        n = len(columns["start"])
+        if n:
+            yield Entries(data, columns, first, offset, position)
+        first += n
+        if fault:
+            raise TraceError(FAULTS[fault], offset + at, first)
+        pending, offset = data[whole:], offset + whole
+
+
+def _within_int64(columns: Columns, at: int, fault: int) -> tuple[Columns, int, int]:
+    """Entries up to the first whose times in ns do not fit."""
+    beyond = (columns["realtime_us"] > _MOST_US) | (columns["monotonic_us"] > _MOST_US)
+    if not beyond.any():
+        return columns, at, fault
+    end = int(beyond.argmax())
+    at = int(columns["start"][end])
+    return {name: column[:end] for name, column in columns.items()}, at, _BEYOND
+
+
+USUAL_US: Final = 10**6
+"""NTP may set the clock by so much between two boots without a fault."""
+
+
+def backwards(boots: Mapping[tuple[int, int, int, int], Values]) -> Values:
+    """Return the entries that are over 1 s before the end of a boot that began before theirs.
+
+    A machine has one boot at a time: where two overlap, one of them had a clock that was wrong. A
+    journal in reverse order (`journalctl -r`) is no different. A step within a boot is seen by
+    its two clocks, and not told here. Boots that do not overlap follow each other in the file as
+    they did: one that is wholly before those before it had a clock that was not set.
+
+    boots: by the halves of a machine's id and of a boot's, monotonic and realtime in us and the
+        index of each entry.
+    """
+    machines: dict[tuple[int, ...], list[Values]] = {}
+    for boot, read in boots.items():
+        if read.size:
+            machines.setdefault(boot[:2], []).append(read)
+    found = [np.empty(0, np.int64)]
+    for boots_of in machines.values():
+        if len(boots_of) == 1:
+            continue
+        sizes = np.array([read.shape[1] for read in boots_of])
+        ends = np.cumsum(sizes)
+        _, realtime_us, entries = np.concatenate(boots_of, axis=1)
+        first_us, last_us, first, last = (
+            of.reduceat(column, ends - sizes)
+            for column in (realtime_us, entries)
+            for of in (np.minimum, np.maximum)
+        )
+        latest_us = _before(first_us, last_us)
+        found.append(entries[realtime_us < np.repeat(latest_us, sizes) - USUAL_US])
+        # Boots that are wholly before one that comes before them in the file.
+        is_reversed = np.sign(entries[ends - 1] - entries[ends - sizes]).sum() < 0
+        latest_us = _before(-last if is_reversed else first, last_us)
+        found.append(entries[np.repeat(last_us < latest_us - USUAL_US, sizes)])
+    return np.unique(np.concatenate(found))
+
+
+def _before(rank: Values, last_us: Values) -> Values:
+    """For each boot, the latest time of those that come before it by rank; 0 for the first."""
+    order = np.argsort(rank, kind="stable")
+    latest_us = np.empty_like(last_us)
+    latest_us[order] = np.maximum.accumulate(np.append(0, last_us[order]))[:-1]
+    return latest_us
+
 
 Values = npt.NDArray[np.int64]
 Boot = tuple[int, int, int, int]

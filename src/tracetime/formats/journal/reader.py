@@ -12,11 +12,17 @@ import pyarrow as pa
 from tracetime._kernels.journal import write_args
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import arrow_of
-from tracetime.formats.journal.clocks import JournalClocks, boots_of, described, read_clocks
-from tracetime.formats.journal.entries import Entries, entries
+from tracetime.formats.journal.clocks import (
+    Entries,
+    JournalClocks,
+    boots_of,
+    described,
+    entries,
+    read_clocks,
+)
+from tracetime.formats.name_columns import joined_texts, texts_at
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
-from tracetime.formats.steps_back import backwards
-from tracetime.formats.text_columns import joined_texts, texts_at
+from tracetime.formats.source_steps import backwards
 from tracetime.formats.trace_file import TraceFile
 from tracetime.trace.events_table import TYPES, Columns, Kind
 from tracetime.trace.notes import Note

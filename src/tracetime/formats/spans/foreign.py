@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tracetime.formats.spans.batch import SpanLists
-from tracetime.formats.spans.resources import Resources
-from tracetime.formats.spans.source import SpanSource, Wanted
+from tracetime.formats.spans.resources import Resources, SpanSource, Wanted
 
 _SIGNALS: Final = re.compile(rb'"resource_?(Log|Metric|Profile)s"', re.IGNORECASE)
 

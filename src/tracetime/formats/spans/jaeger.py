@@ -11,7 +11,6 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, field
 
-from tracetime.formats.spans.attributes import encoded
 from tracetime.formats.spans.batch import (
     ANSWERED,
     FAILED,
@@ -20,8 +19,7 @@ from tracetime.formats.spans.batch import (
     RESPONSE_STATUS,
     SpanLists,
 )
-from tracetime.formats.spans.resources import Resources
-from tracetime.formats.spans.source import SpanSource, Wanted
+from tracetime.formats.spans.resources import Resources, SpanSource, Wanted, encoded
 from tracetime.text import printable
 
 _US: Final = 1_000

@@ -15,7 +15,6 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Raw
 
-from tracetime.formats.spans.attributes import attributes_of, encoded
 from tracetime.formats.spans.batch import (
     ANSWERED,
     AWAITED,
@@ -28,8 +27,7 @@ from tracetime.formats.spans.batch import (
     STREAMED,
     SpanLists,
 )
-from tracetime.formats.spans.resources import Resources
-from tracetime.formats.spans.source import SpanSource, Wanted
+from tracetime.formats.spans.resources import Resources, SpanSource, Wanted, attributes_of, encoded
 
 _KIND_NUMBERS: Final[Mapping[int | str | None, int]] = {
     key: number

@@ -2,14 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum
+from typing import Final, NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.columns.arrays import arrow_of, texts_of
+from tracetime.formats.spans.batch import SpanLists
+
+# Attributes of OTLP as plain values, and as JSON.
+
+_DIGITS: Final = 20
+_DEEPEST: Final = 16
+"""Values within values; deeper ones are left out."""
+
+
+def attributes_of(given: object) -> dict[str, object]:
+    """A list of KeyValue messages as a dictionary; what is none of them is left out."""
+    return _pairs(given, _DEEPEST)
+
+
+def encoded(attributes: dict[str, object]) -> bytes:
+    """Attributes as a JSON object; empty where there are none."""
+    return msgspec.json.encode(attributes) if attributes else b""
+
+
+def _pairs(given: object, depth: int) -> dict[str, object]:
+    if not isinstance(given, list):
+        return {}
+    return {
+        pair["key"]: _plain(pair.get("value"), depth)
+        for pair in given
+        if isinstance(pair, dict) and isinstance(pair.get("key"), str)
+    }
+
+
+def _plain(value: object, depth: int) -> object:
+    """An AnyValue message as a value: of the one field that it has."""
+    if not isinstance(value, dict) or not value or not depth:
+        return None
+    kind, held = next(iter(value.items()))
+    match kind:
+        case "intValue" | "int_value":
+            return _whole(held)
+        case "arrayValue" | "array_value":
+            values = held.get("values") if isinstance(held, dict) else None
+            items = values if isinstance(values, list) else []
+            return [_plain(item, depth - 1) for item in items]
+        case "kvlistValue" | "kvlist_value":
+            return _pairs(held.get("values") if isinstance(held, dict) else None, depth - 1)
+    return held if isinstance(held, str | int | float) else None
+
+
+def _whole(held: object) -> object:
+    """A whole number, of JSON or of text; as text where it does not fit in int64."""
+    text = str(held)
+    if not text.removeprefix("-").isdecimal() or len(text) > _DIGITS:
+        return text
+    number = int(text)
+    return number if INT64_MIN <= number <= INT64_MAX else text
+
 
 Numbers = npt.NDArray[np.int32]
 
@@ -142,3 +199,54 @@ class Resources:
                 )
             self.hosts.append(host)
         return number
+
+
+# What the reader of spans is told of a format.
+
+
+class Wanted(IntEnum):
+    """What is taken of the texts of spans."""
+
+    NOTHING = 0
+    NAMES = 1
+    NAMES_AND_ARGS = 2
+    EVENTS = 3
+    """Also what the events within spans are."""
+
+
+Decode: TypeAlias = Callable[[bytes, int, Resources, SpanLists, Wanted], Iterator[None]]
+"""Adds the spans of a JSON object to lists: of its text and its first byte in the file; what it
+finds of resources goes to these; the last says what to take of texts.
+
+It yields where a batch may end. It raises ValueError, OverflowError or RecursionError for what is
+not of the format.
+"""
+
+
+class SpanSource(NamedTuple):
+    """A format of spans.
+
+    Attributes:
+        unit_ns: of the file's times.
+        tick_ns: how far later a clock may have read than its times say, for they are cut off.
+        decode: see `Decode`.
+    """
+
+    unit_ns: int
+    tick_ns: int
+    decode: Decode
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether an end is the sum of what the file has, a begin and a duration."""
+        return self.tick_ns > self.unit_ns
+
+    @property
+    def begin_cut_ns(self) -> int:
+        """How much later in ns, at most, a span began, or an event was, than the file says."""
+        return self.unit_ns - 1
+
+    @property
+    def end_cut_ns(self) -> int:
+        """How much later a span ended: a tick has as many units as what is added up to an end."""
+        return self.tick_ns // self.unit_ns * self.begin_cut_ns

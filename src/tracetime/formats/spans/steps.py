@@ -6,14 +6,25 @@ of its span it is as far off as that, too.
 
 from __future__ import annotations
 
+from typing import Any, Final, NamedTuple
+
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.columns.arrays import arrow_of, texts_of
+from tracetime.formats.replayed_slices import ARGS_LIMIT, NAMES_LIMIT
 from tracetime.formats.source_steps import SourceSteps
-from tracetime.formats.spans.batch import ENDED, Spans
+from tracetime.formats.span_trace import MOST_SPANS, SpanTable
+from tracetime.formats.spans.batch import ENDED, KINDS, Spans
+from tracetime.formats.spans.resources import Resources, SpanSource
+from tracetime.trace.events_table import CUT_OFF, EARLY, Columns
 
 Values = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
 Margins = tuple[Values, Values]
 """By how much less, and more, than it says a host's clock may have read at each time, ns."""
 
@@ -91,3 +102,175 @@ def later(times: Values, by_ns: Values) -> Values:
     """Times that are later by so much, at most the end of int64."""
     moved: Values = np.minimum(times, INT64_MAX - by_ns) + by_ns
     return moved
+
+
+# The parent of each span of a file, by its id.
+
+Words = npt.NDArray[np.uint64]
+
+
+class Parents(NamedTuple):
+    """Spans by their parents.
+
+    Attributes:
+        row: of each span's parent, the first in the file that has the id; -1 without one.
+        is_sure: whether no other span has the parent's id.
+        is_repeated: whether another span has its id.
+        is_orphan: whether it names a parent that is not there.
+        is_looped: whether it is its own ancestor, by what the file says.
+    """
+
+    row: Rows
+    is_sure: Mask
+    is_repeated: Mask
+    is_orphan: Mask
+    is_looped: Mask
+
+
+def parents_of(trace: Words, span: Words, parent: Words) -> Parents:
+    """Find the parents of spans.
+
+    Args:
+        trace: uint64[n, 2], ids of traces.
+        span: uint64[n], ids within them.
+        parent: uint64[n], ids of parents in the same trace; 0 for none.
+    """
+    n = len(span)
+    code = _numbered(np.tile(trace, (2, 1)), np.concatenate([span, parent]))
+    ours, theirs = code[:n], code[n:]
+    first = np.full(2 * n, -1, np.int64)
+    first[ours[::-1]] = np.arange(n, dtype=np.int64)[::-1]
+    times = np.bincount(ours, minlength=2 * n)
+    row = np.where(parent != 0, first[theirs], -1)
+    is_orphan = (parent != 0) & (row < 0)
+    is_looped = _are_looped(row)
+    row[is_looped] = -1
+    return Parents(row, (row >= 0) & (times[theirs] == 1), times[ours] > 1, is_orphan, is_looped)
+
+
+def _numbered(trace: Words, span: Words) -> Rows:
+    """A number for each pair of ids, the same for equal ones."""
+    order = np.lexsort((span, trace[:, 1], trace[:, 0]))
+    words = (trace[:, 0], trace[:, 1], span)
+    differs = np.zeros(len(order), np.bool_)
+    for word in words:
+        sorted_ids = word[order]
+        differs[1:] |= sorted_ids[1:] != sorted_ids[:-1]
+    code = np.empty(len(order), np.int64)
+    code[order] = np.cumsum(differs)
+    return code
+
+
+def _are_looped(parent: Rows) -> Mask:
+    """Which rows are on a ring of parents."""
+    # The last place stands for no span.
+    above = np.append(parent, -1)
+    for _ in range(max(len(parent), 1).bit_length()):
+        above = above[above]
+    looped = np.zeros(len(parent), np.bool_)
+    # After so many steps who still has an ancestor is at a ring, and all of the ring is reached.
+    looped[above[:-1][above[:-1] >= 0]] = True
+    return looped
+
+
+# The spans of a file as one table, for their slices.
+
+_COLUMNS: Final = ("resource", "trace", "id", "parent", "begin", "end", "kind", "marks")
+
+
+class SpanCollector:
+    """Collects the spans of a file; each batch is added once.
+
+    Args:
+        source: their format.
+        steps: those of the same spans.
+        with_args: keep their attributes.
+    """
+
+    def __init__(self, source: SpanSource, steps: SpanSteps, with_args: bool) -> None:
+        self._source = source
+        self._steps = steps
+        self._columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _COLUMNS}
+        self._names: list[pa.Array] = []
+        self._args: list[pa.Array] | None = [] if with_args else None
+        self._rooms = {"name": NAMES_LIMIT, "args": ARGS_LIMIT}
+        self._spans = 0
+        self._left_out = 0
+        self._names_left_out = 0
+
+    def add(self, spans: Spans) -> None:
+        """Add a batch; what there is no room for is counted."""
+        if self._spans + len(spans) > MOST_SPANS:
+            self._left_out += len(spans)
+            return
+        self._spans += len(spans)
+        for name, parts in self._columns.items():
+            parts.append(getattr(spans, name))
+        self._names.append(self._kept("name", spans.name.dictionary_encode()))
+        if self._args is not None:
+            self._args.append(self._kept("args", spans.args.cast(pa.large_string())))
+
+    def _kept(self, which: str, texts: pa.Array) -> pa.Array:
+        """Texts, null where there is no room for them."""
+        size = (texts.dictionary if which == "name" else texts).nbytes
+        if size > self._rooms[which]:
+            self._names_left_out += len(texts) - texts.null_count
+            return pa.nulls(len(texts), texts.type)
+        self._rooms[which] -= size
+        return texts
+
+    def table(self, resources: Resources) -> SpanTable:
+        """All spans; groups are the resources."""
+        empty = {name: np.empty((0, 2) if name == "trace" else 0, np.int64) for name in _COLUMNS}
+        columns: dict[str, npt.NDArray[Any]] = {
+            name: np.concatenate(parts) if parts else empty[name]
+            for name, parts in self._columns.items()
+        }
+        machine = resources.hosts_of(columns["resource"].astype(np.int32)).astype(np.uint32)
+        begin, end = columns["begin"], columns["end"]
+        of_begins = of_ends = None
+        if not self._steps.is_exact:
+            of_begins = self._steps.begins(machine, begin)
+            of_ends = self._steps.ends(machine, begin, end)
+        names = pa.chunked_array(self._names, pa.dictionary(pa.int32(), pa.string()))
+        args = None
+        if self._args is not None:
+            args = pa.concat_arrays([pa.nulls(0, pa.large_string()), *self._args])
+        return SpanTable(
+            begins=_readings(begin, machine, self._source.begin_cut_ns, of_begins),
+            ends=_readings(end, machine, self._source.end_cut_ns, of_ends),
+            ended=columns["marks"] & ENDED != 0,
+            parent=parents_of(columns["trace"], columns["id"], columns["parent"]).row,
+            group=columns["resource"].astype(np.int32),
+            name=names.unify_dictionaries().combine_chunks(),
+            category=pa.DictionaryArray.from_arrays(
+                arrow_of(columns["kind"].astype(np.int32)), texts_of(KINDS)
+            ),
+            args=args,
+            owners={
+                "track_name": resources.host_names(),
+                "process_name": resources.services(),
+                "pid": resources.pids(),
+            },
+            groups=len(resources.resources),
+            left_out=self._left_out,
+            names_left_out=self._names_left_out,
+        )
+
+
+def _readings(
+    timestamp: npt.NDArray[np.int64],
+    machine: npt.NDArray[np.uint32],
+    cut_off_ns: int,
+    margins: Margins | None,
+) -> Columns:
+    columns: Columns = {
+        "timestamp": timestamp,
+        "clock": np.full(len(timestamp), BUILTIN_IDS["REALTIME"], np.uint32),
+        "machine": machine,
+    }
+    if margins is not None:
+        columns[EARLY], columns[CUT_OFF] = margins[0], margins[1] + cut_off_ns
+    elif cut_off_ns:
+        columns[CUT_OFF] = np.full(len(timestamp), cut_off_ns, np.int64)
+    return columns

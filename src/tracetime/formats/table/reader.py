@@ -13,9 +13,8 @@ from tracetime.clocks.snapshot import INT64_MIN
 from tracetime.columns.time_columns import CLOCK_KEY, WrittenUnits, learn_units
 from tracetime.errors import TraceError, UsageError
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
-from tracetime.formats.table.event_columns import EventColumnTable
-from tracetime.formats.table.event_rows import EventRowTable
-from tracetime.formats.table.given_places import barred, is_mapped, placed
+from tracetime.formats.table.event_rows import EventColumnTable, EventRowTable
+from tracetime.formats.table.given_places import Tally, barred, is_mapped, placed
 from tracetime.formats.table.layouts import (
     EventColumns,
     EventRows,
@@ -28,7 +27,6 @@ from tracetime.formats.table.row_columns import EARLIER, TO_CONVERT, Rows
 from tracetime.formats.table.slices import TableSlices
 from tracetime.formats.table.snapshot_tables import clocks_of_columns, clocks_of_rows
 from tracetime.formats.table.stored_tables import StoredTable, errors_of, stored_table
-from tracetime.formats.table.tally import Tally
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.graph.tube.bars import Bars, check_bars

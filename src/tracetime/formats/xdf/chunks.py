@@ -6,16 +6,95 @@ reads samples: a file is walked by the lengths, and every length is checked agai
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from tracetime._kernels import xdf
+from tracetime.columns.time_columns import time_column
 from tracetime.errors import TraceError
+from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.formats.xdf import MAGIC
-from tracetime.formats.xdf.content import Content
-from tracetime.formats.xdf.seconds import Values
+
+# The bytes of a file, decompressed, at any place of it: as often and by as many as want them.
+
+Seconds = npt.NDArray[np.float64]
+Values = npt.NDArray[np.int64]
+
+MOST_S = 4.0e9
+"""Of a time; Unix time reaches it in 2096. The difference of two fits in int64 ns."""
+
+
+def are_times(seconds: Seconds) -> npt.NDArray[np.bool_]:
+    """Which are times: finite, and within int64 ns."""
+    fit: npt.NDArray[np.bool_] = np.abs(seconds) < MOST_S
+    return fit
+
+
+def nanoseconds(seconds: Seconds) -> Values:
+    """The whole ns nearest to the exact value of each float; all must be times."""
+    return time_column(pa.array(seconds), "time_stamps", float_unit="s").values
+
+
+def step_ns(times_ns: Values) -> float:
+    """How far apart floats of seconds are at the largest of some times: 1 ns at least."""
+    largest_s = float(np.abs(times_ns).max(initial=0)) / 1e9
+    return max(1.0, float(np.spacing(largest_s)) * 1e9)
+
+
+class Content:
+    """What an open file holds.
+
+    Args:
+        file: is decompressed into a temporary file, if it is compressed.
+        max_expansion: how many bytes that may yield.
+        partial: of what cannot be decompressed to its end, take what can be.
+
+    Attributes:
+        size: bytes.
+        fault: with `partial`, the error that ended decompression.
+
+    Raises:
+        TraceError: it is cut off or corrupt.
+    """
+
+    def __init__(self, file: TraceFile, max_expansion: int, partial: bool) -> None:
+        self._file = file
+        self._unpacked: IO[bytes] | None = None
+        self.fault: TraceError | None = None
+        self.size = file.size
+        if file.compressed:
+            self._unpacked = self._unpack(max_expansion, partial)
+            self.size = os.fstat(self._unpacked.fileno()).st_size
+
+    def _unpack(self, max_expansion: int, partial: bool) -> IO[bytes]:
+        try:
+            return self._file.uncompressed(Budget(max_expansion), False)
+        except TraceError as error:
+            if not partial:
+                raise
+            self.fault = error.with_traceback(None)
+        return self._file.uncompressed(Budget(max_expansion), True)
+
+    def read(self, at: int, n: int) -> bytes:
+        """Up to n bytes from byte `at` on; fewer at the end."""
+        self._file.check_open()
+        n = min(n, max(0, self.size - at))
+        if self._unpacked is not None:
+            return os.pread(self._unpacked.fileno(), n, at)
+        piece = bytearray(n)
+        done = self._file.read(memoryview(piece), at)
+        return bytes(piece[:done])
+
+    def close(self) -> None:
+        """Give the temporary file back."""
+        if self._unpacked is not None:
+            self._unpacked.close()
+
 
 STREAM_HEADER: Final = 2
 SAMPLES: Final = 3

@@ -18,10 +18,9 @@ import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
+from tracetime.formats.xdf.chunks import Values, step_ns
 from tracetime.formats.xdf.pings import Pings
-from tracetime.formats.xdf.ramps import largest_ramp
-from tracetime.formats.xdf.seconds import Values, step_ns
-from tracetime.formats.xdf.shifts import MOST_NS, NO_SHIFT, Shift, largest_shift
+from tracetime.formats.xdf.shifts import MOST_NS, NO_SHIFT, Shift, largest_ramp, largest_shift
 from tracetime.formats.xdf.stream_header import StreamHeader
 from tracetime.graph.clock_graph import ClockGraph
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.columns.arrays import median, quantile
-from tracetime.formats.xdf.seconds import Seconds, Values, nanoseconds
+from tracetime.formats.xdf.chunks import Seconds, Values, nanoseconds
 
 _DRIFT: Final = 1.6e-3
 """How fast two steady clocks may drift apart: each is slewed by 500 ppm at most."""

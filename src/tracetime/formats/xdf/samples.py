@@ -10,9 +10,7 @@ import numpy.typing as npt
 
 from tracetime._kernels import xdf
 from tracetime.errors import TraceError
-from tracetime.formats.xdf.chunks import SAMPLES, Chunks
-from tracetime.formats.xdf.content import Content
-from tracetime.formats.xdf.seconds import MOST_S, Seconds, Values
+from tracetime.formats.xdf.chunks import MOST_S, SAMPLES, Chunks, Content, Seconds, Values
 from tracetime.formats.xdf.stream_header import SAMPLE_BYTES, StreamHeader
 
 MOST_BYTES: Final = 1 << 30

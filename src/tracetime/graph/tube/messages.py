@@ -2,7 +2,7 @@
 
 A message leaves after one reading and arrives before another, so that at the instant of a reading
 of one clock the other was between two readings of its own. `pairs.py` makes evidence of these
-bounds; `formats/perfetto/read/remote.py` reads them from a trace. Without messages, Perfetto
+bounds; `formats/perfetto/read/notes.py` reads them from a trace. Without messages, Perfetto
 equates the clocks of two machines.
 """
 

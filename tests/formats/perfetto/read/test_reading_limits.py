@@ -22,7 +22,7 @@ from tracetime.formats import trace_file
 from tracetime.formats.perfetto.read import reader, wire
 from tracetime.formats.perfetto.read.wire import MAX_PACKET, Window, check_beginning, reader_of
 from tracetime.formats.perfetto.schema import KINDS, process_types, vocabulary
-from tracetime.formats.perfetto.write.ordering import Orders, filler_name
+from tracetime.formats.perfetto.write.snapshots import Orders, filler_name
 from tracetime.formats.perfetto.write.writer import TraceWriter
 from tracetime.formats.trace_file import Budget, TraceFile, inflate, unzstd
 from tracetime.trace.events_table import NAMES_SCHEMA, record_batch, with_names

@@ -11,7 +11,7 @@ from seeds import seeds
 
 from tracetime import ClockId
 from tracetime._kernels.graph import series_hash
-from tracetime.formats.perfetto.write.ordering import Orders
+from tracetime.formats.perfetto.write.snapshots import Orders
 
 CLOCKS = [ClockId(number) for number in (BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME)]
 

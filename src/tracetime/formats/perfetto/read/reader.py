@@ -29,7 +29,7 @@ from tracetime.formats.perfetto.extension import (
     time_service,
     with_largest_lag,
 )
-from tracetime.formats.perfetto.read.remote import add_rounds, bounds_between
+from tracetime.formats.perfetto.read.notes import add_rounds, bounds_between
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.formats.perfetto.schema import ftrace_names, process_types, vocabulary
 from tracetime.formats.trace_file import Budget, TraceFile

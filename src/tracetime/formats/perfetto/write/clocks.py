@@ -24,7 +24,33 @@ from tracetime.clocks.ids import (
     clock_id,
 )
 from tracetime.errors import UsageError
-from tracetime.formats.perfetto.write.ties import Ties
+
+# Which clocks the snapshots of a recording have tied together so far.
+
+
+class Ties:
+    """The clocks in groups: those of one snapshot are in one."""
+
+    def __init__(self) -> None:
+        self._group: dict[ClockId, set[ClockId]] = {}
+        self._known: set[frozenset[ClockId]] = set()
+
+    def add(self, clocks: Iterable[ClockId]) -> None:
+        """A snapshot has these clocks."""
+        together = frozenset(clocks)
+        if together in self._known:
+            return
+        self._known.add(together)
+        merged = set(together)
+        for clock in together:
+            merged |= self._group.get(clock, set())
+        for clock in merged:
+            self._group[clock] = merged
+
+    def with_clock(self, clock: ClockId) -> set[ClockId]:
+        """The clocks that snapshots lead to from one, with itself; none if no snapshot has it."""
+        return self._group.get(clock, set())
+
 
 SNAPSHOT_SEQUENCE: Final = 1
 """The packet sequence of snapshots and tracks; clocks 64 to 127 are scoped to it."""
