@@ -20,9 +20,8 @@ import numpy.typing as npt
 import tracetime as tt
 from tracetime._kernels.capture import Brackets, read_column
 from tracetime.graph.tube.limits import Limits
-from tracetime.sources.adjtimex import read_adjtimex
 from tracetime.sources.local import LocalClocks
-from tracetime.sources.posix import CODES, PosixSource
+from tracetime.sources.posix import CODES, PosixSource, read_adjtimex
 
 Values = npt.NDArray[np.int64]
 

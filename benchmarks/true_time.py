@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.sources.time_service.clockbound import ClockBound
-from tracetime.sources.time_service.kernel import Kernel
 from tracetime.sources.time_service.service import TimeService
+from tracetime.sources.time_service.statement import Kernel
 
 ROUNDS = 20
 CALLS = 5_000

@@ -47,18 +47,15 @@ if TYPE_CHECKING:
     from tracetime.merging.merge import merge
     from tracetime.merging.output_report import WrittenFile, WrittenTrace
     from tracetime.merging.pair_evidence import PairEvidence
-    from tracetime.merging.report import FileReport, MergeReport
-    from tracetime.merging.shared_pids import SharedPid
-    from tracetime.merging.steps import ClockStep
-    from tracetime.merging.suspends import Suspend
+    from tracetime.merging.report import FileReport, MergeReport, SharedPid
+    from tracetime.merging.steps import ClockStep, Suspend
     from tracetime.merging.ties import Tie
     from tracetime.reporting import Report, report
     from tracetime.sources.source import ClockSource, Unavailable
     from tracetime.sources.time_service.process import now, wait_past
     from tracetime.sources.time_service.service import TimeService
     from tracetime.sources.time_service.statement import TrueTime
-    from tracetime.tables.conversion import convert_table
-    from tracetime.tables.converter import TableConverter
+    from tracetime.tables.conversion import TableConverter, convert_table
     from tracetime.trace.facts import (
         EarlyKernels,
         LateSnapshots,
@@ -207,7 +204,7 @@ _HOMES: Final = {
     "Sample": "tracetime.capture.sample",
     "Sampler": "tracetime.capture.sampling",
     "SeriesInfo": "tracetime.graph.info",
-    "SharedPid": "tracetime.merging.shared_pids",
+    "SharedPid": "tracetime.merging.report",
     "Snapshot": "tracetime.clocks.snapshot",
     "SnapshotFault": "tracetime.trace.facts",
     "EarlyKernels": "tracetime.trace.facts",
@@ -234,7 +231,7 @@ _HOMES: Final = {
     "bake": "tracetime.verbs.bake",
     "calibrate": "tracetime.capture.calibrate",
     "clock_id": "tracetime.clocks.ids",
-    "TableConverter": "tracetime.tables.converter",
+    "TableConverter": "tracetime.tables.conversion",
     "convert_table": "tracetime.tables.conversion",
     "diagnose": "tracetime.doctor",
     "join_parts": "tracetime.capture.parts",
@@ -254,7 +251,7 @@ _HOMES: Final = {
     "merge": "tracetime.merging.merge",
     "SplitPart": "tracetime.verbs.split",
     "SplitSummary": "tracetime.verbs.split",
-    "Suspend": "tracetime.merging.suspends",
+    "Suspend": "tracetime.merging.steps",
     "split": "tracetime.verbs.split",
     "TimeService": "tracetime.sources.time_service.service",
     "TrueTime": "tracetime.sources.time_service.statement",

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracetime._kernels.common.columns import Sequences
-from tracetime.analysis.kept_order import KeptOrder
+from tracetime.verbs.event_baking.tube_times import KeptOrder
 
 TRACK_EVENT = 11
 

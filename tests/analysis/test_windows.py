@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracetime._kernels.common.columns import sum_within
-from tracetime.analysis.windows import Counts
+from tracetime.analysis.groups import Counts
 
 VALUES = st.integers(-20, 20)
 ENDS = st.tuples(VALUES, VALUES)

@@ -21,7 +21,7 @@ import tracetime as tt
 from tracetime import SourceError, open_trace
 from tracetime.capture.calls import Calls
 from tracetime.formats.perfetto.write.output import TraceOutput
-from tracetime.sources.lock import OneAtATime
+from tracetime.sources.source import OneAtATime
 
 HERE = Path(__file__).parent
 

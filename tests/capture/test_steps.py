@@ -20,7 +20,7 @@ import tracetime as tt
 from tracetime import ClockId, open_trace
 from tracetime.capture import steps
 from tracetime.capture.steps import StepWatch
-from tracetime.sources.adjtimex import STA_NANO, _call, _Timex
+from tracetime.sources.posix import STA_NANO, _call, _Timex
 
 S = 10**9
 ADJ_SETOFFSET, ADJ_MICRO, ADJ_NANO = 0x0100, 0x1000, 0x2000

@@ -13,7 +13,7 @@ from simulated_time import MS, Machine, S, World
 
 import tracetime as tt
 from tracetime.capture import record as recording
-from tracetime.capture.wall_bounds import WallBounds
+from tracetime.capture.sample import WallBounds
 from tracetime.clocks.kernel_clock import WallBound
 from tracetime.errors import NoBoundError
 from tracetime.sources.time_service.clockbound import ClockBound

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tracetime.columns.float_steps import FloatSteps
 from tracetime.columns.time_columns import WrittenUnits, time_column
+from tracetime.columns.time_steps import FloatSteps
 
 S, MS, US = 10**9, 10**6, 10**3
 READ = 1_760_000_000 * S + np.sort(np.random.default_rng(1).integers(0, 3_600 * S, 2_000))

@@ -13,9 +13,9 @@ import tracetime as tt
 from benchmarks import small_files
 from fuzz import costly
 from tracetime._kernels.perfetto.importer import Importer
+from tracetime.analysis.groups import Between, Counts
 from tracetime.analysis.snapshots import Written
 from tracetime.analysis.survey import MOST_ORDERED, Survey
-from tracetime.analysis.windows import Between, Counts
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.finding import Finding
 from tracetime.doctor.machines import tied_machines

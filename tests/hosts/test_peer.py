@@ -17,7 +17,7 @@ from tracetime.hosts import peer, servers
 from tracetime.hosts import peer as peers
 from tracetime.hosts.messages import boottime_ns
 from tracetime.hosts.peer import NO_REPLY, RESTARTED
-from tracetime.sources.boot import boot_id
+from tracetime.sources.posix import boot_id
 
 HERE = ClockId(6)
 OTHER_BOOT = b"\x5a" * 16

@@ -16,7 +16,7 @@ from tracetime.hosts.messages import own_suspended_ns
 from tracetime.hosts.ping import estimate
 from tracetime.hosts.recording import write_exchanges
 from tracetime.hosts.rounds import Exchange, Round
-from tracetime.sources.boot import boot_id
+from tracetime.sources.posix import boot_id
 
 HERE, THERE = ClockId(6), ClockId(6, machine=1)
 

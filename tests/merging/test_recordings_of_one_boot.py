@@ -6,7 +6,7 @@ import pytest
 from simulated import Machine, usual_clocks
 
 import tracetime as tt
-from tracetime.sources.boot import boot_id
+from tracetime.sources.posix import boot_id
 
 needs_boot_id = pytest.mark.skipif(not boot_id(), reason="this system has no boot id")
 

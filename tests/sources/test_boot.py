@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from tracetime.sources.boot import boot_id
+from tracetime.sources.posix import boot_id
 
 ID = "724ff91a-08b3-4dd9-afaf-c7aa404b78b7"
 

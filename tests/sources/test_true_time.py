@@ -17,9 +17,8 @@ from tracetime.clocks.kernel_clock import STA_UNSYNC, TIME_ERROR, KernelClock
 from tracetime.errors import NoBoundError, UsageError
 from tracetime.sources.time_service import process
 from tracetime.sources.time_service.clockbound import ClockBound
-from tracetime.sources.time_service.kernel import Kernel
 from tracetime.sources.time_service.service import HOST_CLOCKS, Clocks, TimeService
-from tracetime.sources.time_service.statement import PPB, DisruptedError, Statement
+from tracetime.sources.time_service.statement import PPB, DisruptedError, Kernel, Statement
 
 
 class FakeSource:

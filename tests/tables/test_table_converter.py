@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracetime as tt
-from tracetime.tables.converter import _converter_of
+from tracetime.tables.conversion import _converter_of
 
 S = 1_000_000_000
 

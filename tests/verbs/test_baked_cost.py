@@ -19,7 +19,7 @@ from tracetime._kernels.perfetto import packets
 from tracetime.columns.arrays import texts_of as arrow_texts_of
 from tracetime.formats.spans.reader import SpanBatches
 from tracetime.formats.spans.resources import Wanted
-from tracetime.verbs.event_baking.columns import grouped, texts_of
+from tracetime.verbs.event_baking.flows import grouped, texts_of
 from tracetime.verbs.event_baking.tracks import Tracks
 
 

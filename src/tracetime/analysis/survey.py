@@ -18,10 +18,9 @@ import numpy.typing as npt
 
 from tracetime.analysis.event_distances import Spans, Strays
 from tracetime.analysis.floor_cost import FloorCost
-from tracetime.analysis.groups import Group, GroupCounter, places_of
+from tracetime.analysis.groups import Between, Counts, Group, GroupCounter, places_of
 from tracetime.analysis.rates import LEAST_SNAPSHOTS, Rate, Read, rates_of
 from tracetime.analysis.snapshots import MOST_KEPT, Written
-from tracetime.analysis.windows import Between, Counts
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.int_arrays import is_any_of

@@ -9,7 +9,7 @@ from tracetime.clocks.wall_time import NS_PER_DAY, Instant, parse_instant
 from tracetime.columns.arrays import known_of
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.arguments import PolicyName
-from tracetime.trace.wall_times import REALTIME
+from tracetime.trace.events_table import REALTIME
 
 if TYPE_CHECKING:
     from tracetime.graph.tube.bars import Bars

@@ -18,8 +18,8 @@ from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.json_facts import Document, as_json
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.errors import SourceError, UsageError
-from tracetime.sources.adjtimex import read_adjtimex
 from tracetime.sources.device import CalibratedDevice, TimeDomain
+from tracetime.sources.posix import read_adjtimex
 from tracetime.sources.source import ClockSource, Unavailable
 
 if TYPE_CHECKING:

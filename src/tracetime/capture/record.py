@@ -21,8 +21,8 @@ from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.errors import UsageError
 from tracetime.formats.perfetto.write.output import BeingWritten
 from tracetime.formats.perfetto.write.writer import BUFFER_BYTES, FLUSH_BYTES, TraceWriter
-from tracetime.sources.boot import boot_id
 from tracetime.sources.names import HOST
+from tracetime.sources.posix import boot_id
 from tracetime.sources.time_service.service import TimeService
 
 INTERVAL_S: Final = 1.0

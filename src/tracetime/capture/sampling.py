@@ -20,17 +20,15 @@ import numpy.typing as npt
 
 from tracetime._kernels.capture import Brackets
 from tracetime.capture.choice import ROUNDING_NS, Chosen, Counters, choose
-from tracetime.capture.sample import Count, Finding, Sample
-from tracetime.capture.wall_bounds import WallBounds
+from tracetime.capture.sample import Count, Finding, Sample, WallBounds
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, Snapshot
 from tracetime.errors import SourceError, UsageError
 from tracetime.graph.tube.simultaneity import Aligned, Aligner
-from tracetime.sources.adjtimex import read_adjtimex
 from tracetime.sources.local import LocalClocks
-from tracetime.sources.lock import OneAtATime
-from tracetime.sources.source import ClockSource, Unavailable
+from tracetime.sources.posix import read_adjtimex
+from tracetime.sources.source import ClockSource, OneAtATime, Unavailable
 from tracetime.sources.time_service.service import TimeService
 
 Values = npt.NDArray[np.int64]

@@ -20,8 +20,7 @@ from tracetime._kernels.common.columns import StepCounts, shortest_decimals
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.clocks.wall_time import NS_OF_UNIT, FloatUnit
 from tracetime.columns.arrays import values_of
-from tracetime.columns.float_steps import FloatSteps
-from tracetime.columns.time_steps import TimeSteps
+from tracetime.columns.time_steps import FloatSteps, TimeSteps
 from tracetime.errors import UsageError
 from tracetime.text import printable
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, T
 import click
 
 from tracetime.commands import CHECK_FAILED, DONE, SCHEMA, exit_code
-from tracetime.commands.archives import traces_in
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
-from tracetime.commands.options import json_option, limits_of_reading, tolerance_option
+from tracetime.commands.options import json_option, limits_of_reading, tolerance_option, traces_in
 from tracetime.commands.output import result_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_result, print_text, wrapped

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial, wraps
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike
 from tracetime.commands.limits import given_names, time_ns
+from tracetime.commands.terminal import echo
 from tracetime.errors import TracetimeError, UsageError
+from tracetime.text import printable
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.clock_graph import ClockGraph
     from tracetime.graph.tube.bars import Bars
+    from tracetime.trace.trace import Trace
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -263,3 +266,51 @@ def clock_in(graph: ClockGraph, given: ClockLike, sequence: int | None = None) -
         f"clock {clock} belongs to a packet sequence: give --sequence, or write {clock}@seq7; "
         "this trace has it on " + (f"{', '.join(found[:12])}{more}" if found else "no sequence")
     )
+
+
+# Traces of the command line: a file is one, an archive has several.
+
+
+def traces_in(
+    paths: Iterable[str], options: dict[str, Any], *, with_damage: bool = False
+) -> Iterator[tuple[str, Callable[[], Trace]]]:
+    """Yield the path of each trace, and what opens it until the next is asked for.
+
+    An archive that cannot be read is yielded, too: what opens it raises why.
+
+    Args:
+        paths: of traces and archives.
+        options: of `open_trace`.
+        with_damage: yield an archive of which a part can be read, too, after its members: what
+            opens it raises why the others cannot. Without, a warning says so.
+    """
+    from tracetime.formats import open_archive
+
+    for path in paths:
+        try:
+            archive, opens = open_archive(path, **options)
+        except TracetimeError as error:
+            yield path, partial(_raise, error)
+            continue
+        if archive is None:
+            yield path, opens
+            continue
+        with archive:
+            try:
+                archive.check_traces()
+                archive.check_sizes()
+            except TracetimeError as error:
+                yield path, partial(_raise, error)
+                continue
+            for name, why in archive.left_out.items():
+                echo(f"note: {printable(path)}: {printable(name)} is left out: {why}", err=True)
+            if archive.damage is not None and not with_damage:
+                echo(f"warning: {printable(path)}: {archive.damage}", err=True)
+            for name in archive.members:
+                yield f"{path}:{name}", partial(archive.open, name)
+            if archive.damage is not None and with_damage:
+                yield path, partial(_raise, archive.damage)
+
+
+def _raise(error: TracetimeError) -> NoReturn:
+    raise error

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracetime.commands.archives import traces_in
 from tracetime.commands.limits import domains_of, labels, limit_options, warn_of_absent
 from tracetime.commands.options import (
     Size,
     json_option,
     policy_options,
     reading_options,
+    traces_in,
 )
 from tracetime.commands.output import check_standard_output, output_option, standard_output
 from tracetime.commands.progress import Progress, clear_progress

@@ -23,7 +23,7 @@ from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.hosts.messages import boottime_ns, own_suspended_ns
 from tracetime.hosts.rounds import Exchange
-from tracetime.sources.boot import boot_id
+from tracetime.sources.posix import boot_id
 
 CLIENT: Final = 1
 """The machine_id of the only other side."""

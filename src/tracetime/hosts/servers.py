@@ -21,7 +21,7 @@ from tracetime.hosts.messages import (
     write_reply,
 )
 from tracetime.hosts.stamps import StampedSocket, StampedTimes
-from tracetime.sources.boot import boot_id
+from tracetime.sources.posix import boot_id
 
 # How many replies a source gets: a bucket of tokens each, for a bounded number of sources.
 

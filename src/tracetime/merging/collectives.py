@@ -21,7 +21,7 @@ from tracetime.graph.graph import Graph
 from tracetime.merging.alignment import LEAST, MOST, Alignment, Meetings, align
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, of_file
-from tracetime.merging.rules import parts_of, rows_of, times_of, with_keys
+from tracetime.merging.message_ties import parts_of, rows_of, times_of, with_keys
 from tracetime.merging.ties import Tie
 from tracetime.text import count, printable
 

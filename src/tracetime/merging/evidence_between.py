@@ -18,7 +18,6 @@ from tracetime.graph.tube.explanation import TubeExplanation, TubeHop
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity
 from tracetime.graph.values import difference
-from tracetime.merging.drift import Jumps
 from tracetime.merging.files import MergedFile, file_named
 from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.pair_evidence import (
@@ -28,6 +27,7 @@ from tracetime.merging.pair_evidence import (
     PairEvidence,
     SideEvidence,
 )
+from tracetime.merging.steps import Jumps
 from tracetime.merging.ties import Tie
 from tracetime.text import duration
 

@@ -17,10 +17,9 @@ from tracetime.merging.boots import Boots
 from tracetime.merging.collectives import PYTORCH, Together, TogetherRule, add_collectives
 from tracetime.merging.constant_offsets import add_sync, half_width_ns
 from tracetime.merging.files import MergedFile, open_files
-from tracetime.merging.flow_ties import add_flows_between
+from tracetime.merging.flow_ties import add_flows_between, add_span_calls
 from tracetime.merging.manifest_ties import add_manifests, reference_of
 from tracetime.merging.message_ties import TCP, MessageRule, Messages, add_messages
-from tracetime.merging.span_calls import add_span_calls
 from tracetime.merging.ties import Tie
 from tracetime.merging.wall_clocks import add_wall_clocks
 from tracetime.trace.trace import Trace

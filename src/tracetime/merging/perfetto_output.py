@@ -20,7 +20,6 @@ import numpy as np
 from tracetime._kernels.perfetto import packets as packet_kernels
 from tracetime._kernels.perfetto.bake import BakedClocks, Baker, Renumberer
 from tracetime._kernels.perfetto.importer import Rows
-from tracetime.analysis.kept_order import KeptOrder
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.int_arrays import is_any_of
@@ -38,6 +37,7 @@ from tracetime.merging.threads import ThreadJob, Threads
 from tracetime.text import printable
 from tracetime.trace.events_table import Columns
 from tracetime.verbs.event_baking.tracks import Place
+from tracetime.verbs.event_baking.tube_times import KeptOrder
 from tracetime.verbs.event_baking.writing import write_events
 
 ENDING: Final = ".pftrace"

@@ -24,9 +24,8 @@ from tracetime.sources.bracketed import (
     is_done,
     raw_ns,
 )
-from tracetime.sources.lock import OneAtATime
 from tracetime.sources.names import CUDA
-from tracetime.sources.source import Unavailable
+from tracetime.sources.source import OneAtATime, Unavailable
 from tracetime.sources.tick import step_of_runs
 
 # The part of CUDA's driver API that is used, through libcuda and ctypes; and CUPTI's timestamp.

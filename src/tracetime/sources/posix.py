@@ -1,33 +1,33 @@
-"""The clocks of Linux's clock_gettime(2), read by a kernel without the GIL.
+"""The clocks of Linux's clock_gettime(2), how the kernel steers them, and of which boot they are.
 
+A kernel module reads them without the GIL.
 Their numbers are those of include/uapi/linux/time.h. Other systems: `local.py`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from functools import cache
+from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
+from uuid import UUID
 
 import numpy as np
 
 from tracetime._kernels.capture import Lag, read_column, read_one
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.errors import SourceError
-from tracetime.sources.adjtimex import read_adjtimex
 from tracetime.sources.names import HOST_OSCILLATOR, TAI, named
 from tracetime.sources.source import ClockSource, Unavailable
 from tracetime.sources.tick import READINGS, common_step
-
-# How far the COARSE clocks of Linux lag behind the fine ones: measured, because it has no limit.
-#
-# They all have the value of the fine clock at the kernel's last tick. On a busy machine a tick may
-# come late, even by several ticks. How late cannot be predicted: the lag is watched for as long as
-# the clocks are in use.
 
 ROUNDS: Final = 16
 """Ticks over which the lag is watched before a COARSE clock is used: 64 ms of 4 ms each."""
@@ -214,3 +214,106 @@ def fine_tick_ns(code: int) -> float:
     if not read_column(code, column, True):
         raise SourceError(f"clock_gettime cannot read clock {code}: leave it out")
     return common_step(np.diff(column)) or max(time.clock_getres(code) * 1e9, 1.0)
+
+
+# The boot of the kernel from which the clocks of this machine count.
+
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+_OFFSETS: Final = Path("/proc/self/timens_offsets")
+
+
+def boot_id(path: Path = _BOOT_ID, offsets: Path = _OFFSETS) -> bytes:
+    """The 16 bytes by which Linux tells boots apart; empty where it does not.
+
+    Empty, too, in a time namespace with clocks of its own: they are not those of the boot.
+
+    Args:
+        path: has the id.
+        offsets: has a line for each clock of the namespace: name, seconds, ns.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        if not in_time_namespace(offsets):
+            return UUID(path.read_text().strip()).bytes
+    return b""
+
+
+def in_time_namespace(offsets: Path = _OFFSETS) -> bool:
+    """Whether MONOTONIC and BOOTTIME of this process are not those of the boot.
+
+    Raises:
+        OSError, ValueError: Linux says so in no way that is known.
+    """
+    if not offsets.exists():
+        return False
+    lines = offsets.read_text().splitlines()
+    return any(any(map(int, line.split()[1:])) for line in lines)
+
+
+# The kernel's steering of this machine's clocks, read with adjtimex(2).
+#
+# The call only reads (modes 0) and needs no privilege. Linux only.
+
+STA_NANO: Final = 0x2000
+
+
+class _Timex(ctypes.Structure):
+    """struct timex of linux/timex.h: 208 bytes with a long of 8."""
+
+    _fields_ = (
+        ("modes", ctypes.c_uint),
+        ("offset", ctypes.c_long),
+        ("freq", ctypes.c_long),
+        ("maxerror", ctypes.c_long),
+        ("esterror", ctypes.c_long),
+        ("status", ctypes.c_int),
+        ("constant", ctypes.c_long),
+        ("precision", ctypes.c_long),
+        ("tolerance", ctypes.c_long),
+        ("time_s", ctypes.c_long),
+        ("time_us", ctypes.c_long),
+        ("tick", ctypes.c_long),
+        ("ppsfreq", ctypes.c_long),
+        ("jitter", ctypes.c_long),
+        ("shift", ctypes.c_int),
+        ("stabil", ctypes.c_long),
+        ("jitcnt", ctypes.c_long),
+        ("calcnt", ctypes.c_long),
+        ("errcnt", ctypes.c_long),
+        ("stbcnt", ctypes.c_long),
+        ("tai", ctypes.c_int),
+        ("_unused", ctypes.c_int * 11),
+    )
+
+
+@cache
+def _call() -> Callable[[Any], int] | None:
+    if not sys.platform.startswith("linux") or ctypes.sizeof(ctypes.c_long) != 8:
+        return None
+    try:
+        call = ctypes.CDLL(None).adjtimex
+    except (OSError, AttributeError):
+        return None
+    call.argtypes = [ctypes.c_void_p]
+    call.restype = ctypes.c_int
+    return call
+
+
+def read_adjtimex() -> KernelClock | None:
+    """The present state, in about 2 us; None if the system has no such call, or forbids it."""
+    call = _call()
+    if call is None:
+        return None
+    timex = _Timex()  # all zero: modes 0 sets nothing
+    state = call(ctypes.byref(timex))
+    if state < 0:
+        return None
+    return KernelClock(
+        timex.freq,
+        timex.tick,
+        timex.offset if timex.status & STA_NANO else timex.offset * 1_000,
+        timex.maxerror,
+        timex.esterror,
+        timex.status,
+        state,
+        timex.tai,
+    )

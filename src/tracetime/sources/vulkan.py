@@ -18,9 +18,8 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import SourceError
 from tracetime.sources import vulkan_api as api
 from tracetime.sources.device import DOMAIN_DEVICE, DOMAIN_QPC, HOST_DOMAINS, CalibratedDevice
-from tracetime.sources.lock import OneAtATime
 from tracetime.sources.names import VULKAN, named
-from tracetime.sources.source import Unavailable
+from tracetime.sources.source import OneAtATime, Unavailable
 from tracetime.sources.vulkan_queue import StampQueue
 
 # The exact fraction that a 32-bit float of a period represents.

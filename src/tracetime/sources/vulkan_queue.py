@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources import vulkan_api as api
-from tracetime.sources.lock import OneAtATime
+from tracetime.sources.source import OneAtATime
 
 MOST_STAMPS: Final = 64
 """The size of the query pool, which is made once."""

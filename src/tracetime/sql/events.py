@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from tracetime.trace import slices_table
-from tracetime.trace.events_table import NAMES_SCHEMA, schema_of
-from tracetime.trace.wall_times import WALL_TIME, wall_times
+from tracetime.trace.events_table import NAMES_SCHEMA, WALL_TIME, schema_of, wall_times
 
 if TYPE_CHECKING:
     from tracetime.sql.streams import View

@@ -6,17 +6,22 @@ Every format gives `Columns`; here they become Arrow.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.columns.arrays import arrow_of, texts_of
 from tracetime.columns.arrow_tables import exact_in_pandas
 from tracetime.errors import AS_IS, ONE_SIDED, OPEN_ENDED, REASONS
 from tracetime.graph.arguments import PolicyName, check_policy
+
+if TYPE_CHECKING:
+    from tracetime.graph.clock_graph import ClockGraph
+    from tracetime.graph.tube.bars import Bars
 
 Columns = dict[str, npt.NDArray[Any]]
 """Rows of a trace as NumPy arrays of one length, by name: those of `EVENTS_SCHEMA` with codes for
@@ -280,3 +285,19 @@ def _dictionary(
     if missing is not None:
         indices = np.where(missing, indices.dtype.type(0), indices)
     return pa.DictionaryArray.from_arrays(arrow_of(indices, missing), names, safe=False)
+
+
+# Trace times as wall-clock time: the column `wall_time`, in UTC, whole nanoseconds.
+
+REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
+
+WALL_TIME: Final = pa.field("wall_time", pa.timestamp("ns"))
+"""The column. It has no time zone, as DuckDB's TIMESTAMP_NS has none; its values are UTC."""
+
+
+def wall_times(
+    trace_time: pa.Array, graph: ClockGraph, trace_clock: ClockId, policy: PolicyName, bars: Bars
+) -> pa.Array:
+    """Return the reading of REALTIME at each trace time; null where that is not known."""
+    ns = graph.convert(trace_time, trace_clock, REALTIME, policy=policy, bars=bars, errors="mask")
+    return ns.view(WALL_TIME.type)

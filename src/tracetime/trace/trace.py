@@ -24,12 +24,18 @@ from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.upper_floors import upper
 from tracetime.text import html_text, printable
 from tracetime.trace.error_bars import ErrorBars, PlacementObserver, TubeFaults
-from tracetime.trace.events_table import Columns, Vocabulary, record_batch, schema_of
+from tracetime.trace.events_table import (
+    WALL_TIME,
+    Columns,
+    Vocabulary,
+    record_batch,
+    schema_of,
+    wall_times,
+)
 from tracetime.trace.facts import TraceFacts
 from tracetime.trace.open_options import OpenOptions
 from tracetime.trace.slice_ends import SliceEnds
 from tracetime.trace.slices_table import SliceReading, Slices, slices_schema
-from tracetime.trace.wall_times import WALL_TIME, wall_times
 
 if TYPE_CHECKING:
     import pandas as pd

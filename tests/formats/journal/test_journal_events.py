@@ -19,7 +19,7 @@ from tracetime import (
     open_trace,
     report,
 )
-from tracetime.formats import blocks
+from tracetime.formats import trace_file
 
 pytest_plugins = ["cli"]
 
@@ -181,7 +181,7 @@ def test_entries_without_boot_or_monotonic_are_on_realtime(journal):
 
 
 def test_batches_follow_on_each_other(journal, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK", 1)
+    monkeypatch.setattr(trace_file, "BLOCK", 1)
     monkeypatch.setattr("tracetime.formats.trace_file.CHUNK", 100)
     path = journal(ONE_BOOT)
     with open_trace(path) as trace:
@@ -237,7 +237,7 @@ def test_times_beyond_int64_are_refused(journal):
 
 def test_long_entries_are_refused(journal, monkeypatch):
     monkeypatch.setattr(batches, "LONGEST_ENTRY", 5000)
-    monkeypatch.setattr(blocks, "BLOCK", 1000)
+    monkeypatch.setattr(trace_file, "BLOCK", 1000)
     monkeypatch.setattr("tracetime.formats.trace_file.CHUNK", 1000)
     with open_trace(journal([logged(1, "x" * 4000)])) as trace:
         assert trace.read_all().num_rows == 1

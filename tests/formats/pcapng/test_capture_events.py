@@ -7,7 +7,7 @@ import pytest
 from captures import Capture, pcap
 
 from tracetime import ClockId, TraceError, diagnose, open_trace, report
-from tracetime.formats import blocks
+from tracetime.formats import trace_file
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
 
 pytest_plugins = ["cli"]
@@ -180,7 +180,7 @@ def test_what_begins_alike_is_not_taken_for_it(capture):
 
 
 def test_batches_follow_on_each_other(capture, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK", 1)
+    monkeypatch.setattr(trace_file, "BLOCK", 1)
     monkeypatch.setattr("tracetime.formats.trace_file.CHUNK", 50)
     path = capture(PLAIN)
     with open_trace(path) as trace:
@@ -225,7 +225,7 @@ def test_commands_take_it(capture, tracetime, tmp_path):
 def test_time_that_runs_backwards_is_an_error(capture, monkeypatch, size):
     hour = 3600 * 10**6
     moved = [C.packet(US + k - hour * (k >= 10)) for k in range(20)]
-    monkeypatch.setattr(blocks, "BLOCK", 1)
+    monkeypatch.setattr(trace_file, "BLOCK", 1)
     monkeypatch.setattr("tracetime.formats.trace_file.CHUNK", size)
     with open_trace(capture(b"".join([C.section(), C.interface(), *moved]))) as trace:
         assert (trace.events_backwards, trace.backwards_packet) == (1, 10)

@@ -15,9 +15,8 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import posix_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
 from tracetime.errors import TraceError
-from tracetime.formats.blocks import blocks
 from tracetime.formats.record_trace import FileClocks
-from tracetime.formats.trace_file import TraceFile
+from tracetime.formats.trace_file import TraceFile, blocks
 from tracetime.graph.adding import add_readings
 from tracetime.graph.clock_graph import ClockGraph, inner
 

@@ -14,12 +14,11 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.columns.arrays import arrow_of, texts_of
 from tracetime.errors import TraceError
-from tracetime.formats.blocks import blocks
 from tracetime.formats.name_columns import LONGEST_TEXT, joined_texts
 from tracetime.formats.pcapng.odd_times import CaptureTimes
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.source_steps import SourceSteps, StepsBack, backwards
-from tracetime.formats.trace_file import TraceFile
+from tracetime.formats.trace_file import TraceFile, blocks
 from tracetime.graph.clock_graph import ClockGraph
 from tracetime.graph.values import ascending
 from tracetime.text import count, printable

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from tracetime.errors import NoBoundError
-from tracetime.sources.boot import in_time_namespace
+from tracetime.sources.posix import in_time_namespace
 from tracetime.sources.time_service.statement import (
     ANY_OSCILLATOR_PPB,
     MOST_BOUND_NS,

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.errors import NoBoundError
-from tracetime.sources.adjtimex import read_adjtimex
+from tracetime.sources.posix import read_adjtimex
 from tracetime.sources.time_service.statement import ANY_OSCILLATOR_PPB, Statement
 from tracetime.text import count
 

@@ -17,15 +17,15 @@ from typing import Any, Final, Literal, NamedTuple
 
 from tracetime._kernels.capture import JUMP_NS, LONGEST_NS, Anchor
 from tracetime.errors import NoBoundError, UsageError
-from tracetime.sources.lock import OneAtATime
+from tracetime.sources.source import OneAtATime
 from tracetime.sources.time_service.chrony import Chrony
 from tracetime.sources.time_service.clockbound import ClockBound
-from tracetime.sources.time_service.kernel import Kernel
 from tracetime.sources.time_service.ptp4l import Ptp4l
 from tracetime.sources.time_service.statement import (
     PPB,
     WALL_CLOCKS,
     DisruptedError,
+    Kernel,
     Statement,
     TimeSource,
     TrueTime,

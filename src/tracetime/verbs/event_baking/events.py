@@ -23,7 +23,7 @@ from tracetime.trace.events_table import (
     Columns,
     Vocabulary,
 )
-from tracetime.verbs.event_baking.columns import Rows, numbered, text_at, texts_in
+from tracetime.verbs.event_baking.flows import Rows, numbered, text_at, texts_in
 from tracetime.verbs.event_baking.tracks import Owner, Tracks
 
 _COUNTER: Final = TYPES.index("counter")

@@ -2,17 +2,90 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime._kernels.event_baking import Arrows as WrittenArrows
-from tracetime._kernels.event_baking import Flows
+from tracetime._kernels.event_baking import Flows, Texts
 from tracetime.columns.arrays import known_of
+from tracetime.trace.events_table import Columns
 from tracetime.trace.slices_table import Arrows
-from tracetime.verbs.event_baking.columns import Rows, texts_of
+
+Rows = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+
+
+def texts_of(column: pa.Array) -> Texts:
+    """The texts of a column of texts, or of a dictionary of them."""
+    if pa.types.is_dictionary(column.type):
+        codes, known = known_of(column.indices)
+        column = column.dictionary
+    else:
+        codes = np.arange(len(column), dtype=np.int32)
+        known = _known(column)
+    _, offsets, data = column.buffers()
+    ends = np.zeros(0, np.int32)
+    if offsets is not None:
+        ends = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * 4)[1:]
+    text = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return Texts(np.where(known, codes, -1).astype(np.int32), ends, text)
+
+
+def _known(column: pa.Array) -> npt.NDArray[np.bool_]:
+    validity = column.buffers()[0]
+    if validity is None:
+        return np.ones(len(column), np.bool_)
+    bits = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")
+    known: npt.NDArray[np.bool_] = bits[column.offset : column.offset + len(column)] != 0
+    return known
+
+
+def texts_in(columns: Columns, name: str, rows: Rows) -> Texts:
+    """The texts of a column of events, in some rows."""
+    return Texts(
+        columns[name][rows].astype(np.int32), columns[f"{name}:ends"], columns[f"{name}:text"]
+    )
+
+
+def text_at(columns: Columns, name: str, code: int) -> str | None:
+    """The text of a code; None for -1."""
+    if code < 0:
+        return None
+    ends = columns[f"{name}:ends"]
+    start = int(ends[code - 1]) if code else 0
+    return bytes(columns[f"{name}:text"][start : int(ends[code])]).decode(errors="replace")
+
+
+def numbered(
+    keys: Sequence[npt.NDArray[Any]], make: Callable[[int], int]
+) -> npt.NDArray[np.uint64]:
+    """Number rows by their keys.
+
+    Args:
+        keys: columns of numbers.
+        make: called with a row of each combination that occurs; gives its number.
+    """
+    first, group = grouped(keys)
+    return np.array([make(row) for row in first.tolist()], np.uint64)[group]
+
+
+def grouped(keys: Sequence[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
+    """The first row of each combination of keys, in order, and the combination of each row."""
+    order = np.lexsort(keys)
+    differs = np.ones(len(order), np.bool_)
+    differs[1:] = np.logical_or.reduce([key[order][1:] != key[order][:-1] for key in keys])
+    first = order[differs]
+    as_they_occur = np.argsort(first)
+    place = np.empty(len(first), np.int64)
+    place[as_they_occur] = np.arange(len(first))
+    group = np.empty(len(order), np.int64)
+    group[order] = place[np.cumsum(differs) - 1]
+    return first[as_they_occur], group
+
 
 FIRST_FLOW: Final = 1 << 32
 """Below, trace_processor has numbers of its own for the flows that have names."""
@@ -79,3 +152,24 @@ def _part(
     slices, arrows = of
     cuts = np.searchsorted(slices, np.arange(start, start + count + 1))
     return (cuts[1:] - cuts[0]).astype(np.int64), arrows[cuts[0] : cuts[-1]]
+
+
+# The reasons why events of other formats are left out, a key and a sentence for each.
+
+REASONS: Final = {
+    "no_track_event": "track events of Perfetto's cannot be such",
+    "no_room": "there are too many slices",
+    "counter_without_number": "a counter's value that is no number",
+    "flow_outside_slices": "a flow in no slice",
+    "flow_begun_before": "the begin of a flow that has begun",
+    "flow_not_begun": "the end of a flow that has not begun",
+    "flow_without_id": "a flow whose id is no number",
+    "flow_without_direction": "a bind_id that neither comes nor goes",
+    "arrow_back": "an arrow back in time, or of a slice that is left out",
+}
+"""What each reason says after "left out: "."""
+
+
+def counted(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the counts that are not 0, in the order of `REASONS`."""
+    return {reason: counts[reason] for reason in REASONS if counts.get(reason)}

@@ -14,8 +14,7 @@ from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.columns.arrays import arrow_of, known_of
 from tracetime.columns.arrays import texts_of as arrow_texts_of
 from tracetime.trace.slices_table import NO_NUMBER, OPEN
-from tracetime.verbs.event_baking.columns import Rows, grouped, texts_of
-from tracetime.verbs.event_baking.flows import Joined
+from tracetime.verbs.event_baking.flows import Joined, Rows, grouped, texts_of
 from tracetime.verbs.event_baking.tracks import Owner, Tracks
 
 _UNNAMED: Final = "slices"

@@ -15,13 +15,11 @@ from tracetime.errors import UsageError
 from tracetime.formats.name_columns import name_columns
 from tracetime.formats.perfetto.extension import BAKED_BY
 from tracetime.graph.arguments import PolicyName
-from tracetime.trace.events_table import Columns
+from tracetime.trace.events_table import REALTIME, Columns
 from tracetime.trace.slices_table import Slices
 from tracetime.trace.trace import Trace
-from tracetime.trace.wall_times import REALTIME
 from tracetime.verbs.event_baking.events import Events, rows_with_time
-from tracetime.verbs.event_baking.flows import Joined
-from tracetime.verbs.event_baking.reasons import counted
+from tracetime.verbs.event_baking.flows import Joined, counted
 from tracetime.verbs.event_baking.slices import parents_first, put_slices
 from tracetime.verbs.event_baking.tracks import Place, Tracks
 

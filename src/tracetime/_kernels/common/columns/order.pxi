@@ -11,7 +11,7 @@ cdef class Sequences:
     """How far each packet sequence has come. seed: of hashes; random.
 
     Attributes:
-        kept, reversed: see `analysis.kept_order.KeptOrder`.
+        kept, reversed: see `verbs.event_baking.tube_times.KeptOrder`.
     """
 
     cdef readonly int64_t kept, reversed
