@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
-from tracetime.analysis.advice import ADVICE, READ_LATER
 from tracetime.analysis.floor_cost import (
     CLOCKS_SAMPLED,
     FloorCost,
@@ -19,7 +18,7 @@ from tracetime.analysis.floor_cost import (
 )
 from tracetime.analysis.groups import EventCounts, Group
 from tracetime.clocks.ids import ClockId
-from tracetime.clocks.json_facts import Document, as_json
+from tracetime.clocks.json_facts import ClockFacts, Document, as_json
 from tracetime.errors import PLACED, REASONS, RESOLVED, UNKNOWN_SOURCE_CLOCK, TraceError
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.clock_graph import inner
@@ -28,7 +27,6 @@ from tracetime.graph.tube.bars import Bars
 if TYPE_CHECKING:
     from msgspec import Meta
 
-    from tracetime.clocks.ids import Scope
     from tracetime.clocks.json_types import Count, Status
     from tracetime.graph.info import ClockInfo
     from tracetime.trace.facts import TraceWarning
@@ -67,38 +65,17 @@ class KindCount:
 
 @as_json("clock scope unit_ns incremental monotonic snapshots first_ns last_ns events unresolved")
 @dataclass(frozen=True, slots=True)
-class ClockUse:
+class ClockUse(ClockFacts):
     """One clock of a trace: its snapshots (readings in ns), and the events read in it.
-
-    `first_ns` and `last_ns` are its first and last reading in a snapshot, None without any. Clock
-    0 stands for events that name no clock.
 
     Attributes:
         clock: the clock; 0 stands for events that name none.
-        unit_ns: how many ns its unit is.
-        incremental: whether its timestamps are differences.
-        monotonic: whether it never ran backwards.
-        snapshots: how many snapshots have it.
-        first_ns: its first reading in a snapshot, ns; null without any.
-        last_ns: its last reading in a snapshot, ns; null without any.
         events: how many events were read in it.
         unresolved: how many of these have no trace time.
     """
 
-    clock: ClockId
-    unit_ns: Count
-    incremental: bool
-    monotonic: bool
-    snapshots: Count
-    first_ns: int | None
-    last_ns: int | None
     events: Count
     unresolved: Count
-
-    @property
-    def scope(self) -> Scope:
-        """The scope in which the clock's number has a meaning."""
-        return self.clock.scope
 
 
 class ClockEvents(NamedTuple):
@@ -353,6 +330,8 @@ def _advice(
 
     in_snapshots: by floor, the clocks that snapshots hold.
     """
+    from tracetime.analysis.advice import ADVICE, READ_LATER
+
     status = REASONS.index(reason)
     # The tube knows no files, as the table.
     found = [faults.get((replace(clock, file=0), status)) for clock, _ in clocks.most_common()]

@@ -8,10 +8,14 @@ annotations (`json_types.py`), and what a key means from the docstring.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tracetime.clocks.ids import ClockId
+from tracetime.clocks.ids import ClockId, Scope
 from tracetime.errors import TracetimeError
+
+if TYPE_CHECKING:
+    from tracetime.clocks.json_types import Count
 
 T = TypeVar("T")
 
@@ -41,6 +45,34 @@ class Document:
     def to_dict(self) -> dict[str, object]:
         """Return the object in the types of JSON; clocks as `str(ClockId)` writes them."""
         return facts_of(self)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class ClockFacts:
+    """What is printed of a clock: the members of a `ClockInfo`, and what subclasses add.
+
+    Attributes:
+        clock: the clock.
+        unit_ns: how many ns its unit is.
+        incremental: whether its timestamps are differences.
+        monotonic: whether it never ran backwards.
+        snapshots: how many snapshots have it.
+        first_ns: its first reading in a snapshot, ns; null without any.
+        last_ns: its last reading in a snapshot, ns; null without any.
+    """
+
+    clock: ClockId
+    unit_ns: Count
+    incremental: bool
+    monotonic: bool
+    snapshots: Count
+    first_ns: int | None
+    last_ns: int | None
+
+    @property
+    def scope(self) -> Scope:
+        """The scope in which the clock's number has a meaning."""
+        return self.clock.scope
 
 
 def members_of(kind: type) -> tuple[str, ...]:

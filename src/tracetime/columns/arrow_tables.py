@@ -14,6 +14,9 @@ import pyarrow as pa
 from tracetime.errors import UsageError
 from tracetime.text import did_you_mean, printable
 
+CLOCK_KEY: Final = b"tracetime.clock"
+"""What the metadata of an Arrow field calls the clock of its times."""
+
 # Metadata of a schema that keep whole numbers whole in pandas.
 #
 # pandas reads a column of integers with nulls as floats, and rounds those beyond 2^53, unless the

@@ -31,9 +31,6 @@ _RUN: Final = 8192
 _LONGEST: Final = 60
 """Characters of a text in an error."""
 
-CLOCK_KEY: Final = b"tracetime.clock"
-"""What the metadata of an Arrow field calls the clock of its times."""
-
 
 class TimeColumn(NamedTuple):
     """Readings of a clock, an element a row; ns in the types that have a unit.

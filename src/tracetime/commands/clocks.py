@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import click
 
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.json_facts import ClockFacts, as_json
 from tracetime.commands.limits import domains_of, name_option, warn_of_absent_in
 from tracetime.commands.options import json_option, trace_options
 from tracetime.commands.output import result_option
@@ -27,7 +29,6 @@ from tracetime.graph.clock_names import coverage
 from tracetime.text import count, duration, printable
 
 if TYPE_CHECKING:
-    from tracetime.clocks.ids import Scope
     from tracetime.clocks.json_types import Count
     from tracetime.errors import TraceError
     from tracetime.graph.clock_graph import ClockGraph
@@ -95,30 +96,16 @@ def command(
             _print(opened.source, every)
 
 
-class _Clock(TypedDict):
+@as_json("clock unit_ns incremental monotonic snapshots first_ns last_ns name scope")
+@dataclass(frozen=True, slots=True)
+class _Clock(ClockFacts):
     """A clock, and its readings.
 
     Attributes:
-        clock: the clock.
-        unit_ns: how many ns its unit is.
-        incremental: whether its timestamps are differences.
-        monotonic: whether it never ran backwards.
-        snapshots: how many snapshots have it.
-        first_ns: its first reading in a snapshot, ns; null without any.
-        last_ns: its last reading in a snapshot, ns; null without any.
         name: the name that the trace or --clock-name declares.
-        scope: where the clock's number has a meaning.
     """
 
-    clock: ClockId
-    unit_ns: Count
-    incremental: bool
-    monotonic: bool
-    snapshots: Count
-    first_ns: int | None
-    last_ns: int | None
     name: str | None
-    scope: Scope
 
 
 class _Edge(TypedDict):
@@ -185,10 +172,7 @@ def _facts(trace: Trace) -> Clocks:
     return {
         "trace": trace.path,
         "trace_clock": trace.trace_clock,
-        "clocks": [
-            {**info._asdict(), "name": graph.names.get(info.clock), "scope": info.clock.scope}  # type: ignore[typeddict-item]
-            for info in graph.clocks()
-        ],
+        "clocks": [_Clock(*info, graph.names.get(info.clock)) for info in graph.clocks()],
         "edges": _edges(graph),
         "series": graph.series(),
         "orders": [

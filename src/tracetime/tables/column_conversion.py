@@ -16,7 +16,8 @@ from tracetime.clocks.int_arrays import is_any_of
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.clocks.wall_time import FloatUnit
 from tracetime.columns.arrays import arrow_of, values_of
-from tracetime.columns.time_columns import CLOCK_KEY, TimeColumn, WrittenUnits, time_column
+from tracetime.columns.arrow_tables import CLOCK_KEY
+from tracetime.columns.time_columns import TimeColumn, WrittenUnits, time_column
 from tracetime.errors import (
     BARRED,
     ONE_SIDED,

@@ -15,7 +15,7 @@ from typing import ClassVar, Final, Protocol
 
 import pyarrow as pa
 
-from tracetime.columns.time_columns import CLOCK_KEY
+from tracetime.columns.arrow_tables import CLOCK_KEY
 from tracetime.errors import UsageError
 from tracetime.trace.events_table import BATCH_ROWS
 

@@ -18,7 +18,6 @@ import pyarrow as pa
 from tracetime.analysis.floor_cost import FloorCost
 from tracetime.analysis.groups import EventCounts
 from tracetime.analysis.summary import ConvertOptions, Summary, summarise
-from tracetime.analysis.trace_instants import Span
 from tracetime.atomic_file import file_target
 from tracetime.clocks.domain import domain_facts
 from tracetime.clocks.ids import ClockId
@@ -35,6 +34,7 @@ from tracetime.trace.events_table import Columns, record_batch, schema_of, with_
 from tracetime.trace.slices_table import OPEN
 
 if TYPE_CHECKING:
+    from tracetime.analysis.trace_instants import Span
     from tracetime.clocks.json_types import Count
     from tracetime.graph.tube.bars import Bars
     from tracetime.trace.facts import TraceWarning

@@ -21,9 +21,11 @@ def probe(beginning: bytes) -> bool:
 def open(file: TraceFile, options: OpenOptions) -> Trace:
     """Return the trace; see `register_format`."""
     from tracetime._kernels.perfetto.bake import carries_source
-    from tracetime.formats.perfetto.read.baked_trace import BakedTrace
-    from tracetime.formats.perfetto.read.reader import PerfettoTrace
 
     if carries_source(file.beginning(_MARK_BYTES)):
+        from tracetime.formats.perfetto.read.baked_trace import BakedTrace
+
         return BakedTrace(file, options)
+    from tracetime.formats.perfetto.read.reader import PerfettoTrace
+
     return PerfettoTrace(file, options)

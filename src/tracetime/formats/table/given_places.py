@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.columns.time_columns import CLOCK_KEY
+from tracetime.columns.arrow_tables import CLOCK_KEY
 from tracetime.errors import BARRED, ONE_SIDED, PLACED, REASONS, UNKNOWN_SOURCE_CLOCK
 from tracetime.formats.table.row_columns import Rows
 from tracetime.graph.arguments import PolicyName

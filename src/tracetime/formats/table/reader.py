@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from tracetime.clocks.snapshot import INT64_MIN
-from tracetime.columns.time_columns import CLOCK_KEY, WrittenUnits, learn_units
+from tracetime.columns.arrow_tables import CLOCK_KEY
+from tracetime.columns.time_columns import WrittenUnits, learn_units
 from tracetime.errors import TraceError, UsageError
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.table.event_rows import EventColumnTable, EventRowTable

@@ -15,9 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.perfetto.checks import SnapshotLog
 from tracetime._kernels.perfetto.importer import Importer, PacketObserver
-from tracetime._kernels.perfetto.names import Directory, Names
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import WALL, wall_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
@@ -53,6 +51,7 @@ from tracetime.trace.slices_table import SliceReading
 from tracetime.trace.trace import Trace, TraceReading, WrittenSnapshots
 
 if TYPE_CHECKING:
+    from tracetime._kernels.perfetto.names import Directory, Names
     from tracetime.trace.abilities import MachineFacts
     from tracetime.trace.flows import FlowEvents
     from tracetime.trace.notes import Note
@@ -164,7 +163,11 @@ class PerfettoTrace(Trace):
     ) -> Iterator[Columns]:
         names = self._names() if named else None
         importer = self._importer(silent=False)
-        log = SnapshotLog(written) if written else None
+        log = None
+        if written:
+            from tracetime._kernels.perfetto.checks import SnapshotLog
+
+            log = SnapshotLog(written)
         if names is not None:
             importer.set_observer(names)
             importer.rows.names = names
@@ -195,6 +198,8 @@ class PerfettoTrace(Trace):
     def prepare(self, names: bool) -> None:
         """With names, read the file for its descriptors, which name what came before them."""
         if names and self._directory is None:
+            from tracetime._kernels.perfetto.names import Directory
+
             directory = Directory(process_types(), NAMES_LIMIT)
             # This reading also finds what the end of the file decides.
             self._keep(self._learn(directory))
@@ -202,6 +207,8 @@ class PerfettoTrace(Trace):
             self._directory = directory
 
     def _names(self) -> Names:
+        from tracetime._kernels.perfetto.names import Names
+
         self.prepare(names=True)
         assert self._directory is not None
         return Names(self._directory, ftrace_names(), NAMES_LIMIT)
