@@ -137,7 +137,7 @@ def hop(cut_off_ns, *, latest=2**40, source=500):
         "clock": np.array([6], np.uint32),
         "timestamp": np.array([source], np.int64),
     }
-    placed = placed_by_floor(columns, inner(graph), MONOTONIC, [0])
+    placed = placed_by_floor(columns, graph, MONOTONIC, [0])
     bars = ErrorBars(inner(graph), MONOTONIC, [0], "estimated", {})
     bare = bars.place(placed)
     held = bars.place(placed | {"cut_off_ns": np.array([cut_off_ns], np.int64)})

@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from tracetime import ClockGraph, ClockId, Snapshot, Trace, TraceError, UsageError
 from tracetime.formats.trace_file import Budget
-from tracetime.graph.clock_graph import inner
 from tracetime.trace.events_table import Kind, Vocabulary
 from tracetime.trace.placement import placed_by_floor
 from tracetime.trace.trace import TraceReading, WrittenSnapshots
@@ -75,7 +74,7 @@ class TextTrace(Trace):
                 "clock": np.array([self._clock(row[2], row[1]).clock for row in rows], np.uint32),
                 "timestamp": np.array([int(row[3]) for row in rows], np.int64),
             },
-            inner(self.clocks),
+            self.clocks,
             self.trace_clock,
             self.machines,
         )

@@ -5,7 +5,6 @@ import numpy as np
 from tracetime import ClockGraph, Reading, Snapshot, clock_id
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.errors import AS_IS, OVERFLOW, RESOLVED
-from tracetime.graph.clock_graph import inner
 from tracetime.trace.placement import placed_by_floor
 
 MILLISECONDS = clock_id("com.example.ms")
@@ -22,7 +21,7 @@ def test_readings_that_leave_int64_ns_stay_at_its_end():
             "timestamp": times,
             "offset": np.zeros(3, dtype=np.uint64),
         },
-        inner(graph),
+        graph,
         next(info.clock for info in graph.clocks() if info.clock.clock == 6),
         [0],
     )

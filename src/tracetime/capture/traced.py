@@ -10,7 +10,7 @@ import types
 from collections.abc import AsyncIterator, Callable, Generator
 from importlib.util import find_spec
 from pathlib import Path
-from types import CodeType, TracebackType
+from types import CodeType
 from typing import Any, Final, Self, TypeVar, overload
 from weakref import WeakKeyDictionary
 
@@ -75,12 +75,7 @@ class Profile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def stop(self) -> None:

@@ -10,7 +10,6 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from tracetime.text import printable
@@ -89,12 +88,7 @@ class Progress:
             _shown = self
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         global _shown
         for trace, watch in self._followed:
             trace.on_read.remove(watch)

@@ -21,7 +21,7 @@ from tracetime.formats.name_columns import name_columns
 from tracetime.formats.trace_file import TraceFile
 from tracetime.formats.trace_folder import TraceFolder
 from tracetime.graph.arguments import PolicyName
-from tracetime.graph.clock_graph import ClockGraph, inner
+from tracetime.graph.clock_graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
 from tracetime.trace.error_bars import PlacementObserver
 from tracetime.trace.events_table import CUT_OFF, EARLY, Columns, Kind, Vocabulary
@@ -203,7 +203,7 @@ class RecordTrace(Trace):
             if not len(records.columns["timestamp"]):
                 continue
             columns = placed_by_floor(
-                records.columns, inner(clocks.graph), clocks.trace_clock, clocks.machines
+                records.columns, clocks.graph, clocks.trace_clock, clocks.machines
             )
             if records.beyond is not None:
                 columns["status"][records.beyond] = OVERFLOW

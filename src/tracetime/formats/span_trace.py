@@ -89,9 +89,9 @@ class SpanReadings:
 
     def __init__(self, trace: Trace, table: SpanTable) -> None:
         numbers = ClockNumbers((), trace.machines)
-        graph, home, machines = inner(trace.clocks), trace.trace_clock, trace.machines
+        clocks, home, machines = trace.clocks, trace.trace_clock, trace.machines
         sides = [
-            placed_by_floor(side, graph, home, machines) for side in (table.begins, table.ends)
+            placed_by_floor(side, clocks, home, machines) for side in (table.begins, table.ends)
         ]
         self._numbers = [numbers.of_rows(side).astype(np.int32) for side in sides]
         names = [name for name in (*PLACED, CUT_OFF, EARLY) if name in sides[0]]

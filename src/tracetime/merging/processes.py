@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
 from tracetime.errors import TraceError, TracetimeError
@@ -59,12 +58,7 @@ class Processes(Generic[T]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for process in self._processes:
             process.terminate()
         for process in self._processes:

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Condition
-from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
 T = TypeVar("T")
@@ -93,12 +92,7 @@ class Threads:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for job in self._jobs:
             job.stop()
         self._pool.shutdown(cancel_futures=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS, OVERFLOW, RESOLVED
-from tracetime.graph.graph import Graph
+from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.graph.rate import saturated_ns
 from tracetime.trace.event_clocks import by_clock, machine_indexes
 from tracetime.trace.events_table import Columns
@@ -26,7 +26,7 @@ _DEFAULTS: Final = {
 
 
 def placed_by_floor(
-    columns: Columns, graph: Graph, trace_clock: ClockId, machines: list[int]
+    columns: Columns, clocks: ClockGraph, trace_clock: ClockId, machines: list[int]
 ) -> Columns:
     """Return rows with all that a format's columns need, on trace time with every snapshot.
 
@@ -35,11 +35,11 @@ def placed_by_floor(
             such a row stays as it is), timestamp (int64, absolute, in the clock's unit), offset
             (uint64, the first byte of the record); and any of kind, item, payload, packet_sequence,
             sequence and machine (the machine_id), which are 0 where they are not there.
-        graph: with every snapshot of the trace.
+        clocks: with every snapshot of the trace.
         trace_clock: what to convert to.
         machines: machine_id by index, as `Trace.machines` has them.
     """
-    n = len(columns["timestamp"])
+    graph, n = inner(clocks), len(columns["timestamp"])
     rows = {name: np.zeros(n, kind) for name, kind in _DEFAULTS.items()} | columns
     rows["source_ns"] = columns["timestamp"].copy()
     rows["trace_time"] = columns["timestamp"].copy()

@@ -6,7 +6,6 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Final, Protocol, Self
 
 from tracetime.errors import TraceError, UsageError
@@ -84,12 +83,7 @@ class Archive:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
