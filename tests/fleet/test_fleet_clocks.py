@@ -92,7 +92,7 @@ def test_a_directory_with_other_clocks_is_left_alone(tmp_path):
 
 
 def test_clocks_that_messages_alone_tie_are_a_pair(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "_formats", [*formats._formats])
+    monkeypatch.setattr(formats, "FORMATS", [*formats.FORMATS])
     formats.register_format(is_text, TextTrace)
     one_way = [
         "snapshot,0,BOOTTIME,1000",

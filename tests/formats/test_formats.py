@@ -49,7 +49,7 @@ LINES = [
 @pytest.fixture
 def text(tmp_path, monkeypatch):
     """A trace of text, and the format that reads it, until the test ends."""
-    monkeypatch.setattr(formats, "_formats", [*formats._formats])
+    monkeypatch.setattr(formats, "FORMATS", [*formats.FORMATS])
     register_format(is_text, TextTrace)
     path = tmp_path / "t.txt"
     path.write_bytes(MAGIC + "\n".join([*LINES, ""]).encode())

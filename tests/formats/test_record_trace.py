@@ -69,7 +69,7 @@ class Numbers(RecordTrace):
 
 @pytest.fixture
 def opened(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "_formats", [*formats._formats])
+    monkeypatch.setattr(formats, "FORMATS", [*formats.FORMATS])
     formats.register_format(lambda beginning: beginning.startswith(MAGIC), Numbers)
 
     def write(rows, more=b"", **options):

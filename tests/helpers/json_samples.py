@@ -223,7 +223,7 @@ def _of_orders(printed: Printed, patch: pytest.MonkeyPatch) -> None:
     path = printed.folder / "orders.txt"
     path.write_bytes(MAGIC + "\n".join([*lines, ""]).encode())
     with patch.context() as here:
-        here.setattr(formats, "_formats", [*formats._formats])
+        here.setattr(formats, "FORMATS", [*formats.FORMATS])
         formats.register_format(is_text, TextTrace)
         printed("clocks", path)
         printed("at", path, 1200, "--from", "MONOTONIC", "--policy", "tube")

@@ -1,7 +1,7 @@
 """Trace formats, a package for each: bytes to events, clocks and snapshots, and back.
 
-A format is a `probe` and an `open`, and one line that registers it. Those of a package are in its
-`__init__.py`, which imports nothing heavy.
+A format is a probe of how its files begin and what opens them: those of this package are listed in
+`beginnings.py`, others are registered.
 """
 
 from __future__ import annotations
@@ -11,20 +11,11 @@ import os
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from tracetime.errors import UsageError
-from tracetime.formats import (
-    archive,
-    chrome_json,
-    ctf,
-    journal,
-    pcapng,
-    perfetto,
-    spans,
-    table,
-    xdf,
-)
+from tracetime.formats import archive
+from tracetime.formats.beginnings import FOLDER_FORMATS, FORMATS, Format, is_archive, open_perfetto
 from tracetime.trace.open_options import (
     MAX_CLOCKS,
     MAX_EXPANSION,
@@ -37,39 +28,7 @@ if TYPE_CHECKING:
     from tracetime.clocks.domain import ClockDomain
     from tracetime.formats.archive.archive import Archive
     from tracetime.formats.trace_file import TraceFile
-    from tracetime.formats.trace_folder import TraceFolder
     from tracetime.trace.trace import Trace
-
-BEGINNING: Final = 512
-"""Bytes by which the format of a file is recognised."""
-
-
-class Format(NamedTuple):
-    """A format of traces.
-
-    Attributes:
-        probe: whether a file is of it, by its first `BEGINNING` bytes (uncompressed), or fewer.
-        open: gives the trace; reads nothing yet.
-    """
-
-    probe: Callable[[bytes], bool]
-    open: Callable[[TraceFile, OpenOptions], Trace]
-
-
-class FolderFormat(NamedTuple):
-    """A format of traces that are directories.
-
-    Attributes:
-        probe: whether a directory is of it, by the names of its files.
-        open: gives the trace; reads nothing yet.
-    """
-
-    probe: Callable[[TraceFolder], bool]
-    open: Callable[[TraceFolder, OpenOptions], Trace]
-
-
-_formats: Final[list[Format]] = []
-_folder_formats: Final = [FolderFormat(ctf.probe_folder, ctf.open_folder)]
 
 
 def register_format(
@@ -82,23 +41,7 @@ def register_format(
             probed in the order in which they were registered, the built-in ones first.
         open: gives the trace, of a subclass of `Trace`; it reads nothing yet.
     """
-    _formats.append(Format(probe, open))
-
-
-# Before Perfetto's, which begins with the same byte.
-register_format(pcapng.probe, pcapng.open)
-# Before any other JSON.
-register_format(spans.probe_otlp, spans.open_otlp)
-register_format(spans.probe_jaeger, spans.open_jaeger)
-register_format(spans.probe_foreign, spans.open_foreign)
-# Before Perfetto's: a file of JSON may begin with a line feed, as a packet does.
-register_format(chrome_json.probe, chrome_json.open)
-register_format(perfetto.probe, perfetto.open)
-register_format(journal.probe, journal.open)
-register_format(ctf.probe, ctf.open)
-register_format(table.probe, table.open)
-register_format(xdf.probe, xdf.open)
-register_format(archive.probe, archive.open)
+    FORMATS.append(Format(probe, open))
 
 
 def is_of_a_format(path: str | os.PathLike[str]) -> bool:
@@ -112,19 +55,19 @@ def is_of_a_format(path: str | os.PathLike[str]) -> bool:
     if not Path(path).is_file():
         return False
     with contextlib.closing(TraceFile(path)) as file:
-        beginning = file.beginning(BEGINNING)
+        beginning = file.beginning()
     return is_of_format(beginning)
 
 
 def is_of_format(beginning: bytes) -> bool:
     """Whether a file that begins so is of a format."""
-    return any(one.probe(beginning) for one in _formats)
+    return any(one.probe(beginning) for one in FORMATS)
 
 
 def open_file(file: TraceFile, options: OpenOptions) -> Trace:
     """Return the trace of an open file, which is closed with it."""
-    beginning = file.beginning(BEGINNING)
-    opens = next((one.open for one in _formats if one.probe(beginning)), perfetto.open)
+    beginning = file.beginning()
+    opens = next((one.open for one in FORMATS if one.probe(beginning)), open_perfetto)
     trace = opens(file, options)
     file.on_read = trace.on_read
     return trace
@@ -205,7 +148,7 @@ def open_traces(
     if archive.split_member(path) is not None or (path != "-" and Path(path).is_dir()):
         return [_open(path, options)]
     file = TraceFile(path)
-    if not archive.probe(file.beginning(BEGINNING)):
+    if not is_archive(file.beginning()):
         return [open_file(file, options)]
     return archive.open_all(file, options)
 
@@ -228,7 +171,7 @@ def open_archive(path: str, **options: Any) -> tuple[Archive | None, Callable[[]
     if path != "-" and not Path(path).is_file():
         return None, opens
     file = TraceFile(path)
-    if archive.probe(file.beginning(BEGINNING)):
+    if is_archive(file.beginning()):
         from tracetime.formats.archive.archive import Archive
 
         return Archive(file, _checked(OpenOptions(**options))), opens
@@ -269,7 +212,7 @@ def _open_folder(path: str | os.PathLike[str], options: OpenOptions) -> Trace:
     from tracetime.formats.trace_folder import TraceFolder
 
     folder = TraceFolder(path)
-    found = next((one for one in _folder_formats if one.probe(folder)), None)
+    found = next((one for one in FOLDER_FORMATS if one.probe(folder)), None)
     if found is None:
         raise UsageError(
             f"{folder.path!r} is a directory without a trace: give a trace file, or the directory "

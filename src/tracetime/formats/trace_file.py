@@ -18,6 +18,9 @@ import pyarrow as pa
 from tracetime.atomic_file import protect
 from tracetime.errors import TraceError, UsageError
 
+BEGINNING: Final = 512
+"""Bytes by which the format of a file is recognised."""
+
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
 XZ: Final = b"\xfd7zX"
@@ -210,7 +213,7 @@ class TraceFile:
         self.check_open()
         return self._file.fileno()
 
-    def beginning(self, n: int) -> bytes:
+    def beginning(self, n: int = BEGINNING) -> bytes:
         """The first n bytes, uncompressed, or as many as there are."""
         first = os.pread(self._file.fileno(), CHUNK if self.compressed else n, 0)
         try:

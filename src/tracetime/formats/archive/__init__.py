@@ -5,26 +5,15 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tracetime.errors import UsageError
+from tracetime.formats.beginnings import is_archive
 
 if TYPE_CHECKING:
     from tracetime.formats.trace_file import TraceFile
     from tracetime.trace.open_options import OpenOptions
     from tracetime.trace.trace import Trace
-
-_ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
-"""Of a member, and of the end of an archive without any."""
-
-_TAR: Final = b"ustar"
-_TAR_AT: Final = 257
-
-
-def probe(beginning: bytes) -> bool:
-    """Whether a file is an archive."""
-    is_tar = beginning[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR
-    return beginning.startswith(_ZIP) or is_tar
 
 
 def open(file: TraceFile, options: OpenOptions) -> Trace:
@@ -49,7 +38,7 @@ def open_member(file: TraceFile, member: str, options: OpenOptions) -> Trace:
     """
     from tracetime.formats.archive.archive import Archive
 
-    if not probe(file.beginning(_TAR_AT + len(_TAR))):
+    if not is_archive(file.beginning()):
         file.close()
         raise UsageError(f"{file.path!r} is no archive, so it has no member {member!r}")
     with Archive(file, options) as archive:

@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Final, Protocol, Self
 
 from tracetime.errors import TraceError, UsageError
-from tracetime.formats import archive, ctf
 from tracetime.formats.archive.members import FOLDER, TarMembers, ZipMembers
-from tracetime.formats.trace_file import CHUNK, Budget, TraceFile, is_compressed
+from tracetime.formats.beginnings import is_archive, is_ctf_part
+from tracetime.formats.trace_file import BEGINNING, CHUNK, Budget, TraceFile, is_compressed
 from tracetime.text import did_you_mean, printable
 from tracetime.trace.open_options import OpenOptions
 
@@ -25,7 +25,6 @@ which is much for a small archive, and little for one of larger traces."""
 
 _SMALL: Final = 1 << 15
 _MOST_LISTED: Final = 10
-_BEGINNING: Final = 512
 _PACKED_BEGINNING: Final = 1 << 18
 """Bytes of a compressed member of which the first 512 of the trace are decompressed."""
 
@@ -192,9 +191,9 @@ class Archive:
             beginning = self._beginning(name)
         except TraceError:
             return None
-        if archive.probe(beginning):
+        if is_archive(beginning):
             return "it is an archive itself: unpack the outer one"
-        if ctf.probe(beginning):
+        if is_ctf_part(beginning):
             return "it is a part of a CTF trace, which is a directory: unpack the archive"
         if _MANIFEST.match(beginning):
             self.manifests.append(name)
@@ -203,14 +202,14 @@ class Archive:
 
     def _beginning(self, name: str) -> bytes:
         """The first bytes of a member, decompressed."""
-        beginning = self._first(name, _BEGINNING)
+        beginning = self._first(name, BEGINNING)
         if not is_compressed(beginning):
             return beginning
         content = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  closed as a TraceFile
         content.write(self._first(name, _PACKED_BEGINNING))
         file = TraceFile(name, content)
         try:
-            return file.beginning(_BEGINNING)
+            return file.beginning()
         finally:
             file.close()
 

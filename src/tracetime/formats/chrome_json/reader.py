@@ -22,8 +22,7 @@ from tracetime._kernels.chrome_json.reader import (
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import texts_of
 from tracetime.errors import TraceError
-from tracetime.formats import BEGINNING
-from tracetime.formats.chrome_json import is_systrace
+from tracetime.formats.beginnings import is_systrace
 from tracetime.formats.chrome_json.file_clocks import (
     FileValues,
     LineSync,
@@ -133,7 +132,7 @@ class ChromeJsonTrace(Trace):
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:
         super().__init__(file.path, file.size, options)
         self._file = file
-        self._is_text = is_systrace(file.beginning(BEGINNING))
+        self._is_text = is_systrace(file.beginning())
         self._learnt_of: _Learnt | None = None
         self._graph: ClockGraph | None = None
         self._damage: TraceError | None = None

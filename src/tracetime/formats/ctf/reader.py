@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,12 @@ import pyarrow as pa
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.columns.arrays import arrow_of, texts_of
 from tracetime.errors import TraceError, UsageError
-from tracetime.formats.ctf import CTF_2, METADATA
+from tracetime.formats.beginnings import CTF_2, CTF_METADATA
 from tracetime.formats.ctf.clocks import Copies, TracedClock, file_clocks, identity_of
 from tracetime.formats.ctf.process import Frame, Request, frames
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.source_steps import backwards
+from tracetime.formats.trace_file import TraceFile
 from tracetime.formats.trace_folder import TraceFolder
 from tracetime.text import count, printable
 from tracetime.trace.abilities import Shared
@@ -196,7 +197,7 @@ class CtfTrace(RecordTrace):
 
     def __init__(self, folder: TraceFolder, options: OpenOptions) -> None:
         super().__init__(folder, options)
-        folders = {path.parent for path in folder.files if path.name == METADATA}
+        folders = {path.parent for path in folder.files if path.name == CTF_METADATA}
         _refuse_links_out(folder, folders)
         self._folders = sorted(map(str, folders))
         self._folder = folder
@@ -323,7 +324,20 @@ def _refuse_links_out(folder: TraceFolder, traces: set[Path]) -> None:
 
 def _is_ctf_2(folder: str) -> bool:
     try:
-        with (Path(folder) / METADATA).open("rb") as file:
+        with (Path(folder) / CTF_METADATA).open("rb") as file:
             return file.read(len(CTF_2)) == CTF_2
     except OSError:
         return False
+
+
+def refuse_part(file: TraceFile, options: OpenOptions) -> NoReturn:
+    """Refuse a file of a trace.
+
+    Raises:
+        UsageError: always.
+    """
+    file.close()
+    raise UsageError(
+        f"{file.path!r} is one file of a CTF trace, which is a directory: give "
+        f"{str(Path(file.path).parent)!r}"
+    )

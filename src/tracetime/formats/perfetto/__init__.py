@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tracetime.formats.trace_file import TraceFile
     from tracetime.trace.open_options import OpenOptions
     from tracetime.trace.trace import Trace
 
-_MARK_BYTES: Final = 512
-"""The first packet of a baked trace is far shorter."""
-
-
-def probe(beginning: bytes) -> bool:
-    """Whether a file begins with a packet."""
-    return beginning[:1] == b"\n"
-
 
 def open(file: TraceFile, options: OpenOptions) -> Trace:
-    """Return the trace; see `register_format`."""
+    """Return the trace, or the one that it was baked from; see `register_format`."""
     from tracetime._kernels.perfetto.bake import carries_source
 
-    if carries_source(file.beginning(_MARK_BYTES)):
+    # The first packet of a baked trace is far shorter.
+    if carries_source(file.beginning()):
         from tracetime.formats.perfetto.read.baked_trace import BakedTrace
 
         return BakedTrace(file, options)

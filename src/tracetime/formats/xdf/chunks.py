@@ -17,8 +17,8 @@ import pyarrow as pa
 from tracetime._kernels import xdf
 from tracetime.columns.time_columns import time_column
 from tracetime.errors import TraceError
+from tracetime.formats.beginnings import XDF
 from tracetime.formats.trace_file import Budget, TraceFile
-from tracetime.formats.xdf import MAGIC
 
 # The bytes of a file, decompressed, at any place of it: as often and by as many as want them.
 
@@ -153,9 +153,9 @@ def walk(file: Content) -> Iterator[Chunks]:
     Raises:
         TraceError: a chunk is cut off or impossible; the file could not be decompressed.
     """
-    if file.read(0, len(MAGIC)) != MAGIC:
+    if file.read(0, len(XDF)) != XDF:
         raise TraceError("the file does not begin with XDF:", 0)
-    at, number = len(MAGIC), 0
+    at, number = len(XDF), 0
     while at < file.size:
         found, after, fault, n_bytes = xdf.chunks(file.read(at, _AT_ONCE), file.size - at)
         offset, tag, stream, content, end = found.T

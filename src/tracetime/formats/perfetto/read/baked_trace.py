@@ -21,7 +21,7 @@ from tracetime._kernels.perfetto.importer import Rows
 from tracetime.errors import AS_IS, TraceError
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.formats.perfetto.schema import KINDS
-from tracetime.formats.trace_file import Budget, TraceFile
+from tracetime.formats.trace_file import BEGINNING, Budget, TraceFile
 from tracetime.graph.clock_graph import ClockGraph
 from tracetime.graph.info import FlowCounts
 from tracetime.graph.tube.bars import Bars
@@ -288,7 +288,7 @@ class UnbakedFile(TraceFile):
         """The baked file's descriptor."""
         return self._baked.fileno()
 
-    def beginning(self, n: int) -> bytes:
+    def beginning(self, n: int = BEGINNING) -> bytes:
         """The first n bytes, or as many as there are."""
         found = b""
         for piece, _ in self.chunks(Budget(1 << 62)):

@@ -14,9 +14,8 @@ from typing import Final
 from tracetime._kernels.graph import TangledError, TooManyClocksError
 from tracetime._kernels.perfetto.importer import Importer
 from tracetime.errors import TraceError
-from tracetime.formats import BEGINNING
 from tracetime.formats.perfetto.schema import IMPORT_ERRORS
-from tracetime.formats.trace_file import Budget, TraceFile, inflate, unzstd
+from tracetime.formats.trace_file import BEGINNING, Budget, TraceFile, inflate, unzstd
 from tracetime.trace.events_table import Columns
 
 WINDOW: Final = 4 << 20
