@@ -43,7 +43,7 @@ from tracetime.tables.file_conversion import TableSummary
 from tracetime.trace.facts import TraceWarning
 from tracetime.verbs.bake import BakeSummary
 from tracetime.verbs.convert import SlicesSummary
-from tracetime.verbs.event_baking.flows import REASONS
+from tracetime.verbs.event_baking.reasons import REASONS
 from tracetime.verbs.split import SplitSummary
 
 _NUMBER: Final = rf"({'|'.join(BUILTIN_IDS)}|0x[0-9a-f]{{8}}|[0-9]+)"

@@ -15,7 +15,7 @@ from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text, size
 from tracetime.commands.terminal import echo
 from tracetime.text import count, duration, printable, signed_duration
-from tracetime.verbs.event_baking.flows import REASONS
+from tracetime.verbs.event_baking.reasons import REASONS
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -19,7 +19,8 @@ from tracetime.trace.events_table import REALTIME, Columns
 from tracetime.trace.slices_table import Slices
 from tracetime.trace.trace import Trace
 from tracetime.verbs.event_baking.events import Events, rows_with_time
-from tracetime.verbs.event_baking.flows import Joined, counted
+from tracetime.verbs.event_baking.flows import Joined
+from tracetime.verbs.event_baking.reasons import counted
 from tracetime.verbs.event_baking.slices import parents_first, put_slices
 from tracetime.verbs.event_baking.tracks import Place, Tracks
 
