@@ -97,7 +97,7 @@ def _print(screen: Console, summary: BakeSummary, seconds: float) -> None:
 
 
 def _counts(summary: BakeSummary) -> list[str]:
-    """What a reader of the output should know, a line each."""
+    """The notes for a reader of the output, a line each."""
     worst = duration(summary.worst_rounding_ns)
     lines = (
         (summary.unresolved, "event", "without a trace time: Perfetto leaves them out, as before"),

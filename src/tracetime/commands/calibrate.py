@@ -111,7 +111,7 @@ class Check(TypedDict):
 
 
 def _check(clocks: tuple[str, ...], as_json: bool) -> int:
-    """Check what devices promise; return the exit code."""
+    """Check the promises of devices; return the exit code."""
     from tracetime.capture.promise_checks import check
 
     with Progress("checking devices"):
@@ -144,7 +144,7 @@ def _check(clocks: tuple[str, ...], as_json: bool) -> int:
 
 
 def _print_time_domains(screen: Console, result: Calibration) -> None:
-    """Print what each device lists; a number without a name is that of an unknown domain."""
+    """Print the time domains of each device; a number without a name is unknown."""
     rows = [
         (clock.short_name, str(domain.number), domain.name or "unknown: not used")
         for clock in result.clocks

@@ -236,7 +236,7 @@ def _print(trace: Trace, every: bool) -> None:
 
 
 def _print_orders(graph: ClockGraph, every: bool) -> None:
-    """Print which clocks are known to have been read before which; nothing without any."""
+    """Print the orders of clocks; nothing without any."""
     infos = graph.orders()
     names = fold((clock for info in infos for clock in info[:2]), every, graph.names)
     orders = Counter[tuple[str, str]]()

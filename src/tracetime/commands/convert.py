@@ -57,7 +57,7 @@ _MOST_CLOCKS: Final = 8
 def print_summary(
     summary: Summary | SlicesSummary, seconds: float, names: Mapping[ClockId, str]
 ) -> None:
-    """Print how many events or slices there are in the file, and what is not in it."""
+    """Print the numbers of events or slices in the file, and of those left out."""
     from tracetime.verbs.convert import SlicesSummary
 
     screen = console()
@@ -130,7 +130,7 @@ def _was_converted(use: ClockUse, summary: Summary) -> bool:
 
 
 def _floor_cost(summary: Summary, names: Mapping[ClockId, str]) -> str:
-    """Return how far off floor is in the columns that it wrote, or would have written."""
+    """Return the error of floor in the columns that it wrote, or would have written."""
     cost, floor = summary.floor_cost, summary.policy == "floor"
     to_cost = _to_cost(summary, names)
     untied = ""
@@ -393,7 +393,7 @@ def _span(
 
 
 def _extent(trace: Trace) -> str:
-    """Return in words from when to when a trace is."""
+    """Return the span of a trace in words."""
     from tracetime.analysis.trace_instants import bounds_of
 
     try:

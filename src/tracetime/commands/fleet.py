@@ -38,7 +38,7 @@ _LOGGED_EVERY_S: Final = 10.0
 
 
 class FleetProgress:
-    """Shows how far a run is, on stderr, until its `with` ends; call it with each `Progress`."""
+    """The progress of a run, as a line on stderr, until its `with` ends; called with `Progress`."""
 
     def __init__(self) -> None:
         self._bar: Bar | None = None
@@ -125,7 +125,7 @@ command.add_command(summary_command)
 
 
 def _fleet_options(table: str) -> Callable[[F], F]:
-    """Add what all commands of a fleet take; the command takes how it runs as `running`."""
+    """Add the options of all commands of a fleet; the command takes them as `running`."""
 
     def decorate(function: F) -> F:
         @click.argument("uris", metavar="URI...", nargs=-1, required=True)

@@ -124,7 +124,7 @@ def command(  # noqa: PLR0913  a parameter for each option
 
 
 def _print_end(out: str | None, report: MergeReport, as_json: bool) -> None:
-    """Print what came of writing."""
+    """Print the outcome of writing."""
     if as_json:
         if report.written is not None:
             _print_facts(out, report)
@@ -137,7 +137,7 @@ def _print_end(out: str | None, report: MergeReport, as_json: bool) -> None:
 
 
 def _print_json(out: str | None, report: MergeReport) -> None:
-    """Print the report, unless it is to have what came of writing, too."""
+    """Print the report, unless it is to have the outcome of writing, too."""
     if out is None or not out.endswith(".pftrace") or not report.is_tied:
         _print_facts(out, report)
 
@@ -156,7 +156,7 @@ def _print_written(screen: Console, written: WrittenTrace) -> None:
 
 
 def _counts(file: WrittenFile) -> list[str]:
-    """What a reader of the output should know of a file, a line each."""
+    """The notes for a reader of the output on a file, a line each."""
     lines = (
         (file.unresolved, "event", "without a trace time: Perfetto leaves them out"),
         (file.early, "event", "before time 0 of the output or of the file: Perfetto takes none"),
@@ -202,7 +202,7 @@ def _print(screen: Console, report: MergeReport) -> None:
 
 
 def _shared_pids(report: MergeReport) -> Iterator[str]:
-    """Which processes may be one in the output although their names differ."""
+    """The processes that may be one in the output although their names differ."""
     for shared in report.shared_pids[:_MOST_PIDS]:
         one, other = (printable(report.files[n].name) for n in (shared.one, shared.other))
         yield (
@@ -216,7 +216,7 @@ def _shared_pids(report: MergeReport) -> Iterator[str]:
 
 
 def _contradictions(report: MergeReport) -> Iterator[str]:
-    """What contradicts, once for each two clocks or files, with the worst of it."""
+    """The contradictions, once for each two clocks or files, with the worst of each."""
     loops: dict[str, list[int]] = {}
     for one in report.contradictions:
         ends = " and ".join(printable(_file_of(clock, report)) for clock in (one.src, one.dst))
@@ -252,7 +252,7 @@ def _step(step: ClockStep, report: MergeReport) -> str:
 
 
 def _boots(report: MergeReport) -> Iterator[str]:
-    """Which files are of one boot; of many files that are not, for one reason, their number."""
+    """The files of one boot; of files that are not, for one reason, their number."""
     apart: dict[str, list[str]] = {}
     for decision in report.boots:
         names = " and ".join(

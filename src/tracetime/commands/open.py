@@ -122,7 +122,7 @@ def _browse(link: str) -> bool:
 def _with_tracks(
     trace: str, reading: dict[str, Any], domains: list[ClockDomain]
 ) -> tuple[IO[bytes], ErrorTracks, Callable[[ClockId], str]]:
-    """What to serve, the tracks to add, and what clocks are called."""
+    """The file to serve, the tracks to add, and the names of clocks."""
     from tracetime.formats import open_trace
     from tracetime.verbs.error_tracks import with_error_tracks
 

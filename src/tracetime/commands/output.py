@@ -106,7 +106,7 @@ def standard_output(ending: str) -> Iterator[IO[bytes]]:
 
 
 class _CsvOnTerminal:
-    """Prints CSV by `echo`. A line ends outside quotes only: no cell passes for a line of ours."""
+    """A file that prints CSV by `echo`. A line ends outside quotes only: no cell is a line."""
 
     def __init__(self) -> None:
         self._decode = getincrementaldecoder("utf-8")("backslashreplace").decode

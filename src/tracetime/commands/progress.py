@@ -1,4 +1,4 @@
-"""How far a command is: a line on stderr, on terminals, once a second has passed without output.
+"""The progress of a command: a line on stderr, on terminals, after a second without output.
 
 A thread of its own draws it, so that it goes on whatever the command is doing. Output clears it.
 """
@@ -44,7 +44,7 @@ def clear_progress() -> None:
 
 
 class _Reading(NamedTuple):
-    """How far a trace has been read, whether that is not for the first time, and when that was."""
+    """The progress of reading a trace, whether it is read again, and when that was."""
 
     trace: Trace
     at: int
@@ -53,7 +53,7 @@ class _Reading(NamedTuple):
 
 
 class _Measure(NamedTuple):
-    """What is drawn: a text, and how much is done of how much (nothing where that is unknown)."""
+    """The progress to draw: a text, and the part that is done (nothing where that is unknown)."""
 
     text: str
     done: float = 0
@@ -62,7 +62,7 @@ class _Measure(NamedTuple):
 
 
 class Progress:
-    """Shows how far a command is, until its `with` ends.
+    """The progress of a command on the terminal, until its `with` ends.
 
     Args:
         doing: what the command does while it reads no trace.
@@ -99,7 +99,7 @@ class Progress:
             _shown = None
 
     def follow(self, trace: Trace) -> Trace:
-        """Show how far this trace has been read; return it."""
+        """Show the progress of reading this trace; return it."""
         watch = partial(self._reach, trace)
         trace.on_read.append(watch)
         self._followed.append((trace, watch))

@@ -36,7 +36,7 @@ trace_time('12.5s'), trace_time('14:48:40.5') or of a date and time (ISO 8601) i
 
 
 class Answer(Protocol):
-    """Writes results."""
+    """A writer of results."""
 
     kind: str
 
@@ -49,7 +49,7 @@ class Answer(Protocol):
 
 
 class _Left(Exception):
-    """The user leaves the prompt."""
+    """An exception by which the user leaves the prompt."""
 
 
 def prompt(session: Session, answer: Answer) -> None:

@@ -169,7 +169,7 @@ def _peers(hosts: tuple[str, ...], key_file: str | None) -> list[Peer]:
 
 
 class _Signals:
-    """Receives signals while this process records: it keeps them, or passes them to the command.
+    """The signals while this process records: kept, or passed to the command.
 
     A signal does not raise an exception, which would lose what waits to be written. A second signal
     does: the recording is ending already, and its sender does not want to wait.

@@ -130,7 +130,7 @@ def print_json(facts: Any, indent: int | None = 2) -> None:
 
 
 def in_no_slice(unresolved: int, how: str, policy: PolicyName) -> str:
-    """What to say of events without a trace time where slices are shown.
+    """The text on events without a trace time where slices are shown.
 
     how: what says why they have none.
     """
@@ -162,7 +162,7 @@ def print_text(screen: Console, text: str, indent: str = "", hanging: str = "") 
 
 
 def wrapped(screen: Console, text: str, indent: str = "", hanging: str = "") -> str:
-    """Return what `print_text` prints. A number stays on the line of its unit."""
+    """Return the text that `print_text` prints. A number stays on the line of its unit."""
     wrap = textwrap.TextWrapper(
         screen.width,
         initial_indent=indent,

@@ -231,7 +231,7 @@ def _format(kind: str | None, out: str | None, as_json: bool) -> str:
 
 
 class _Answer:
-    """Writes results where the command line says, and in its format."""
+    """A writer of results to the command line's output, in its format."""
 
     def __init__(
         self,
@@ -256,7 +256,7 @@ class _Answer:
         return self.kind != "parquet"
 
     def give(self, run: Callable[[], Result]) -> None:
-        """Run a statement, and write its result; say once what of a trace is not in it."""
+        """Run a statement, and write its result; name once the events of a trace that it lacks."""
         with Progress("running the query") as progress:
             for trace in self._traces:
                 progress.follow(trace)

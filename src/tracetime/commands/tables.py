@@ -44,7 +44,7 @@ def is_no_trace(path: str) -> bool:
 
 
 class TableOptions(NamedTuple):
-    """What the options say of a table.
+    """The options of a table.
 
     Attributes:
         maps: the texts of --map.
@@ -58,7 +58,7 @@ class TableOptions(NamedTuple):
 
 
 class Mapped(NamedTuple):
-    """What the texts of --map mean.
+    """The columns that the texts of --map name.
 
     Attributes:
         columns: in which clock each was read, as `convert_table` takes it.
@@ -155,7 +155,7 @@ def convert_mapped(  # noqa: PLR0913  the options of the command
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Convert a table file, and print what came of it."""
+    """Convert a table file, and print the outcome."""
     from tracetime.tables.file_conversion import convert_table_file
     from tracetime.tables.inputs import open_table
 

@@ -32,7 +32,7 @@ def add_snapshot(graph: Graph, given: Snapshot | ReadingsByClock) -> None:
 
 
 def add_readings(graph: Graph, clocks: Sequence[ClockId], values_ns: Values) -> None:
-    """Add snapshots of clocks that count ns, of whose reading nothing more is known.
+    """Add snapshots of clocks that count ns, and of whose reading nothing more is known.
 
     values_ns: int64, a row each, a column for each clock.
     """
@@ -210,7 +210,7 @@ def _side(graph: Graph, side: ClockTimes, name: str) -> tuple[Given, ClockId]:
 
 
 def _clock(graph: Graph, given: ClockLike) -> ClockId:
-    """The clock that a caller adds readings of, and remember its name."""
+    """The clock that a caller adds readings of; its name is kept."""
     clock = clock_named(graph, given)
     with graph.lock:
         graph.state.take_names(given)

@@ -1,4 +1,4 @@
-"""Checks of what callers give to a graph, and the messages of refusals."""
+"""Checks of callers' arguments to a graph, and the messages of refusals."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def refusal(
 
 
 def listed(clocks: Sequence[ClockId], called: Callable[[ClockId], str] = str) -> str:
-    """What clocks a graph has, by what each is called."""
+    """The list of a graph's clocks, by their names, in words."""
     named = ", ".join(printable(called(clock)) for clock in clocks[:12]) or "no clocks"
     more = f" and {len(clocks) - 12} more" if len(clocks) > 12 else ""
     return f"the graph has {named}{more}"

@@ -129,7 +129,7 @@ class Covered(Protocol):
 
 
 def span_ns(info: Covered) -> int | None:
-    """From the first to the last reading; None of a clock that ran backwards, or has none."""
+    """The time from the first to the last reading; None without, or if the clock ran backwards."""
     if not info.monotonic or info.first_ns is None or info.last_ns is None:
         return None
     # Readings may fall from one series to another, which makes no clock run backwards.

@@ -1,4 +1,4 @@
-"""Which pairs and loops of clocks are compared, to find where snapshots disagree."""
+"""The pairs and loops of clocks that are compared, to find where snapshots disagree."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def eventful(graph: Graph) -> list[tuple[ClockId, ClockId]]:
 
 
 def _ordered(graph: Graph) -> list[tuple[ClockId, ClockId]]:
-    """The pairs with orders but those that share no snapshot, and whose two orders fit together.
+    """The pairs with orders, but for those that share no snapshot and whose two orders agree.
 
     One offset explains one or two orders of clocks of one rate that do not cross.
     """
@@ -87,7 +87,7 @@ def inconsistencies(graph: Graph) -> tuple[list[Inconsistency], bool]:
 
 
 def shared_with_references(graph: Graph) -> tuple[Values, Values, Values]:
-    """By place of a clock, its readings in the snapshots that it shares with its reference.
+    """The readings of each clock, by place, in the snapshots with its reference.
 
     The number of readings, the least and the greatest; of none INT64_MAX and INT64_MIN.
     """

@@ -1,4 +1,4 @@
-"""What the snapshots of a graph contain: clocks, the lists of clocks that they have, readings."""
+"""The contents of a graph's snapshots: clocks, the lists of clocks that they have, readings."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ClockLists:
         self.sizes = np.diff(np.append(self.first, len(self.which)))
 
     def references(self) -> Values:
-        """By number, the reference clock of each: the steadiest other clock of its lists.
+        """The reference of each clock, by number: the steadiest other clock of its lists.
 
         -1 where there are none.
         """
@@ -81,7 +81,7 @@ class ClockLists:
         return found
 
     def compared(self) -> tuple[Values, Values]:
-        """(reference, clock) by number: the first of a list and each other, in order and once.
+        """The pairs (reference, clock) by number: a list's first clock and each other, once.
 
         Clocks of CPU time are left out.
         """
@@ -210,7 +210,7 @@ class Contents:
             yield [ids[number] for number in numbers]
 
     def lists(self) -> ClockLists:
-        """Which clocks are in which of `series`."""
+        """The lists of clocks in `series`, as columns."""
         with self._lock:
             if self._lists is None:
                 clocks = list(dict.fromkeys(info.clock for info in self.clocks()))
@@ -219,7 +219,7 @@ class Contents:
             return self._lists
 
     def compared(self) -> list[tuple[ClockId, ClockId]]:
-        """(reference, clock) of the pairs in which discontinuities are searched, in order."""
+        """The pairs (reference, clock) whose discontinuities are searched, in order."""
         with self._lock:
             if self._compared is None:
                 clocks = self.lists().clocks
@@ -228,7 +228,7 @@ class Contents:
             return self._compared
 
     def edges(self) -> list[tuple[ClockId, ClockId, int]]:
-        """(source, target, snapshots) of all conversions of one hop."""
+        """The conversions of one hop: (source, target, snapshots)."""
         backwards = {info.clock for info in self.clocks() if not info.monotonic}
         counts: dict[tuple[ClockId, ClockId], int] = {}
         for clocks, snapshots in self.series():
@@ -267,16 +267,16 @@ class Contents:
             yield Readings(clock, snapshots, values_ns, read.centre, read.half)
 
     def readings_of(self, clock: ClockId) -> tuple[Values, Values]:
-        """(snapshots, ns) of every reading of one clock."""
+        """The readings of one clock: (snapshots, ns)."""
         return kernel.readings_of(self._engine, self._state.key(clock))
 
     def every_reading(self) -> tuple[Values, Values]:
-        """(place of the clock among `clocks`, ns) of every reading of every snapshot."""
+        """The readings of every snapshot: (place of the clock among `clocks`, ns)."""
         which, values_ns = kernel.every_reading(self._engine)
         return self._places()[which], values_ns
 
     def shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]:
-        """(snapshots, readings of one, readings of the other) of the snapshots that have both."""
+        """The shared readings of two clocks: (snapshots, readings of one, of the other)."""
         key = self._state.key
         return kernel.pairs(self._engine, key(one), key(other))
 
@@ -285,7 +285,7 @@ class Contents:
         return kernel.snapshot_packets(self._engine)
 
     def nodes(self) -> Values:
-        """By place of a clock, the engine's number of what is converted from it."""
+        """The engine's number of each clock's conversions, by place of the clock."""
         nodes: dict[ClockId, int] = {}
         keys = kernel.keys(self._engine, 0)
         for number, (key, clock) in enumerate(zip(keys, self._numbering.clocks(), strict=True)):
@@ -294,7 +294,7 @@ class Contents:
         return np.array([nodes[clock] for clock in self.lists().clocks], dtype=np.int64)
 
     def _places(self) -> Values:
-        """By the engine's number of a clock, its place among `clocks`, each once; -1 for none."""
+        """The place of each clock among `clocks`, by the engine's number; -1 for none."""
         clocks = dict.fromkeys(info.clock for info in self.clocks())
         place = {clock: k for k, clock in enumerate(clocks)}
         return np.array([place.get(c, -1) for c in self._numbering.clocks()], dtype=np.int64)

@@ -39,7 +39,7 @@ _AT_ONCE: Final = 1 << 16
 
 
 class Request(NamedTuple):
-    """What to convert by the tube, and how; see `ClockGraph.convert`."""
+    """A request to convert by the tube; see `ClockGraph.convert`."""
 
     given: Given
     source: ClockId
@@ -110,7 +110,7 @@ def _by_tube(graph: Graph, request: Request, mask: bool) -> tuple[Values, Marks 
 
 
 def unplaced(status: Marks) -> Marks | None:
-    """Marks of the values that have no estimate; None where all have one."""
+    """The marks of values that have no estimate; None where all have one."""
     if not status.any():
         return None
     marks = np.where(status == ONE_SIDED, np.uint8(RESOLVED), status)
@@ -123,7 +123,7 @@ def _check_nulls(given: Given, mask: bool) -> None:
 
 
 def _nothing(given: Given) -> tuple[Values, Marks]:
-    """Values of which none has converted, and their marks."""
+    """The result where no value converts: values, and their marks."""
     return np.zeros_like(given.values), np.full(len(given.values), OVERFLOW, dtype=np.uint8)
 
 
@@ -153,7 +153,7 @@ def unconverted(
 
 
 def by_name(graph: Graph, error: ConversionError) -> ConversionError:
-    """The same error, in which clocks have their declared names."""
+    """The error with the declared names of the clocks."""
     return ConversionError(named(error.message, graph.state.names), error.reason)
 
 
@@ -275,7 +275,7 @@ def with_reasons(
 
 
 def _span(graph: Graph, near: ClockTimes, source: ClockId, n: int) -> Near:
-    """The readings of `source` at the times of `near`."""
+    """The span of the readings of `source` at the times of `near`."""
     if not (isinstance(near, (tuple, list)) and len(near) == 2):
         raise UsageError(f"near is (timestamps, clock), not {near!r}")
     times, clock = take(near[0]), clock_named(graph, near[1])

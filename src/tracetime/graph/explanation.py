@@ -1,4 +1,4 @@
-"""One conversion, step by step, and how far it leads outside of its snapshots."""
+"""The explanation of one conversion, step by step, and its distance outside of snapshots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Outside(NamedTuple):
-    """How far a value is outside the snapshots that convert it.
+    """The distance of a value outside of the snapshots that convert it.
 
     side: "before first" or "after last". distance: int64, in `unit`: ticks of a clock whose rate
     is unknown. src, dst: the clocks of those snapshots.
@@ -42,14 +42,14 @@ class Outside(NamedTuple):
         return self.of("snapshot")
 
     def of(self, evidence: str) -> str:
-        """The same in words; evidence: what there is of the clocks."""
+        """The distance in words; evidence: the name of the clocks' evidence."""
         far = duration(self.distance) if self.unit == "ns" else f"{self.distance:,} ticks"
         side = self.side.replace(" ", " the ")
         return f"{far} {side} {evidence} of {self.src} and {self.dst}: nothing says what was there"
 
 
 class Hop(NamedTuple):
-    """One step of a conversion: which snapshot's offset was added, and what it made of the value.
+    """A step of a conversion: the snapshot whose offset was added, and the result.
 
     All values are int64 ns, or ticks, where `src_unit` or `dst_unit` says so. `snapshot_index`
     counts from 0 within the `snapshots` of the series. `extrapolated` is "before first" or "after
@@ -86,7 +86,7 @@ class Hop(NamedTuple):
 
     @property
     def outside(self) -> Outside | None:
-        """How far outside the snapshots the value is; None within them."""
+        """The distance of the value outside of the snapshots; None within them."""
         if not self.extrapolated:
             return None
         if self.outside_ns is None:
@@ -122,7 +122,7 @@ def floor_step(
 
 
 class Step(Protocol):
-    """One step of any policy."""
+    """A step of a conversion by any policy."""
 
     @property
     def outside(self) -> Outside | None: ...
@@ -167,12 +167,12 @@ class ConversionFacts(Document):
 
     @property
     def _extrapolated(self) -> Side:
-        """On which side of the snapshots the value is; empty where it is among them."""
+        """The side of the snapshots on which the value is; empty where it is among them."""
         return "" if self.outside is None else self.outside.side
 
     @property
     def _outside_ns(self) -> Count | None:
-        """How far outside it is, ns; null: in ticks of unknown length."""
+        """The distance outside of the snapshots, ns; null: in ticks of unknown length."""
         return 0 if self.outside is None else self.outside.ns
 
     @property

@@ -1,4 +1,4 @@
-"""What a graph is asked of its clocks, without converting anything."""
+"""Facts of a graph's clocks, without any conversion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tracetime.graph.info import ClockInfo, OrdersInfo, Readings, SeriesInfo
 
 
 class GraphFacts:
-    """The clocks of a graph, what is declared of them, and what ties them."""
+    """The clocks of a graph, their declared domains, and the evidence that ties them."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -78,12 +78,12 @@ class GraphFacts:
         return self._graph.contents.readings()
 
     def orders(self) -> list[OrdersInfo]:
-        """How many orders there are of which clocks, by direction, in order of appearance."""
+        """The numbers of orders of clocks, by direction, in order of appearance."""
         with self._graph.lock:
             return self._graph.state.orders.infos()
 
     def edges(self) -> list[tuple[ClockId, ClockId, int]]:
-        """(source, target, snapshots) of all conversions of one hop.
+        """The conversions of one hop: (source, target, snapshots).
 
         A snapshot of n clocks makes n (n - 1) of them.
         """

@@ -1,4 +1,4 @@
-"""A graph: its state, and what follows from it, made where it is needed.
+"""A graph: its state, and the results of it, made where they are needed.
 
 The routes of the floor policy are found by the kernel, and kept while no snapshot is added; those
 of the tube have a room of their own (`tube/policy.py`).
@@ -54,7 +54,7 @@ class FloorPolicy:
             return found
 
     def refused(self, source: ClockId, target: ClockId) -> int:
-        """Why there is no route, as a status; RESOLVED where there is one.
+        """The reason why there is no route, as a status; RESOLVED where there is one.
 
         `route` spells it out: a trace can have very many clocks.
         """
@@ -74,7 +74,7 @@ class FloorPolicy:
     def variations(
         self, clocks: Sequence[ClockId], target: ClockId, spans_ns: Values | None = None
     ) -> OffsetVariations:
-        """How much the offsets of clocks to a target varied over the snapshots of their routes.
+        """The variation of the offsets of clocks to a target over the snapshots of their routes.
 
         Where the clocks are tied together in too many ways, there is no route.
 
@@ -145,13 +145,13 @@ class Graph:
         self._forget()
 
     def declare(self, domain: ClockDomain) -> None:
-        """Take what is declared of a clock in place of what was declared before."""
+        """Declare the properties of a clock, in place of those declared before."""
         with self.lock:
             self.state.domains[domain.id] = domain
             self._forget()
 
     def _forget(self) -> None:
-        """Drop all that follows from the state, which has changed."""
+        """Drop all results of the state, which has changed."""
         self._contents = Contents(self.state, self._numbering, self.lock)
         self._floor = FloorPolicy(self.state, self._contents, self.lock)
         self._tubes = None
@@ -204,7 +204,7 @@ class Graph:
         return self.contents.unit_ns(clock) != 1 or self.state.ns_per_tick(clock) != 1
 
     def shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]:
-        """(snapshots, readings of one, readings of the other) of the snapshots that have both."""
+        """The shared readings of two clocks: (snapshots, readings of one, of the other)."""
         return self.contents.shared(one, other)
 
     def _refresh(self) -> None:

@@ -26,7 +26,7 @@ class ClockInfo(NamedTuple):
 
 
 class SeriesInfo(NamedTuple):
-    """One ordered list of clocks that snapshots have, and how many have it.
+    """A list of clocks that snapshots have, and the number of these snapshots.
 
     Attributes:
         clocks: the clocks, in order.
@@ -54,7 +54,7 @@ class FlowCounts(NamedTuple):
 
 
 class OrdersInfo(NamedTuple):
-    """How many orders there are in which a clock was read before another."""
+    """The number of orders in which one clock was read before another."""
 
     before: ClockId
     after: ClockId
@@ -79,7 +79,7 @@ class Readings(NamedTuple):
 
 
 class OffsetVariations(NamedTuple):
-    """How much the offsets of some clocks to a target varied: arrays of one length.
+    """The variation of the offsets of some clocks to a target: arrays of one length.
 
     Attributes:
         hops: how many lead to the target, int8; -1 where none do.

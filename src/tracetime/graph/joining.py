@@ -1,4 +1,4 @@
-"""A graph into another, under other clock ids: what several files say becomes one graph."""
+"""Joining a graph to another, under other clock ids: evidence of several files in one graph."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_NUMBER: Final = 0
 
 
 def join(into: Graph, other: Graph, renamed: Renamed) -> None:
-    """Add what `other` knows to `into`: snapshots, messages, orders, domains, ticks.
+    """Add all evidence of `other` to `into`: snapshots, messages, orders, domains, ticks.
 
     Snapshots that floor makes of messages are left out, for they hold no readings.
 
@@ -50,7 +50,7 @@ def join(into: Graph, other: Graph, renamed: Renamed) -> None:
 
 
 def _join_domains(state: GraphState, other: GraphState, renamed: Renamed) -> None:
-    """Domains, the oscillators of machines under the new number of the machine.
+    """Declare the domains, with oscillators of machines under the machine's new number.
 
     Of a clock that both declare, the wider limits count.
     """
@@ -77,7 +77,7 @@ def _join_domains(state: GraphState, other: GraphState, renamed: Renamed) -> Non
 
 
 def _join_snapshots(state: GraphState, other: Graph, renamed: Renamed) -> Values:
-    """The snapshots, list of clocks by list; returns their new numbers, by the old ones."""
+    """Add the snapshots, list by list; return their new numbers, by the old ones."""
     facts = {info.clock: info for info in other.contents.clocks()}
     numbers = np.full(len(other.contents.packets()), _NO_NUMBER, dtype=np.int64)
     lists: dict[int, list[Readings]] = {}
@@ -124,7 +124,7 @@ def _join_snapshots(state: GraphState, other: Graph, renamed: Renamed) -> Values
 
 
 def _between(state: GraphState, other: GraphState, renamed: Renamed, numbers: Values) -> Between:
-    """The bounds of both; those of a pair of clocks that both have, together."""
+    """The bounds of both graphs; those of a pair of clocks that both have, together."""
     found: dict[tuple[ClockId, ClockId], list[Boxes]] = {}
     for pair in state.between.pairs():
         boxes = state.between.of(*pair)

@@ -1,4 +1,4 @@
-"""Which of two readings comes first, where their bars decide it."""
+"""The order of two readings, where their bars decide it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def order(
 def _signs(
     graph: Graph, given: tuple[Given, Given], clocks: tuple[ClockId, ClockId], bars: Bars
 ) -> Signs:
-    """Which of two readings came first: on one of their clocks, or on a third one."""
+    """The signs of the order of readings: on one of their clocks, or on a third one."""
     is_one = clocks[0] == clocks[1]
     if is_one:
         reference = clocks[0]
@@ -80,7 +80,7 @@ def _as_long(one: tuple[Values, Values], other: tuple[Values, Values]) -> tuple[
 
 
 def _possible(graph: Graph, values: Values, clock: ClockId) -> tuple[Values, Values]:
-    """Readings in the unit of bars on their clock; of a short counter, all that they can be."""
+    """The readings in the unit of bars on their clock; of a short counter, all possible ones."""
     ns, counter = _in_ns(graph, values, clock), graph.tubes.counter(clock)
     return (ns, ns) if counter is None else counter.possible(ns)
 
@@ -102,7 +102,7 @@ def _on_reference(
 
 
 def own_bars(graph: Graph, values: Values, clock: ClockId) -> Values:
-    """Readings in the unit of bars on their clock: ns, those of a short counter unwrapped.
+    """The readings in the unit of bars on their clock: ns; a short counter's unwrapped.
 
     What is beyond int64 becomes its end.
     """

@@ -17,7 +17,7 @@ INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 def learn_rate(ticks: Values, ns: Values, clock: str = "the clock") -> Fraction:
-    """ns per tick of a clock whose rate is unknown, from the first and last of its snapshots.
+    """The ns per tick of a clock whose rate is unknown, from the first and last of its snapshots.
 
     ticks, ns: int64, the readings of two clocks in snapshots, in any order; clock: for messages.
 
@@ -40,7 +40,7 @@ def learn_rate(ticks: Values, ns: Values, clock: str = "the clock") -> Fraction:
 
 
 def nominal_ns(ticks: Values, ns_per_tick: Fraction) -> Values:
-    """Ticks as whole ns at the nominal rate, rounded down; exact, int64 in and out.
+    """The whole ns of ticks at the nominal rate, rounded down; exact, int64 in and out.
 
     Raises:
         ConversionError: a result does not fit in int64.
@@ -56,7 +56,7 @@ def nominal_ns(ticks: Values, ns_per_tick: Fraction) -> Values:
 
 
 def saturated_ns(ticks: Values, ns_per_tick: Fraction) -> tuple[Values, npt.NDArray[np.bool_]]:
-    """As `nominal_ns`, but the nearest int64 where a result does not fit, and where that is."""
+    """The ns as of `nominal_ns`, or the nearest int64, and a mask of those that do not fit."""
     exact = _exact_ns(ticks, ns_per_tick)
     if isinstance(exact, list):
         held = [min(max(value, INT64_MIN), INT64_MAX) for value in exact]
@@ -66,7 +66,7 @@ def saturated_ns(ticks: Values, ns_per_tick: Fraction) -> tuple[Values, npt.NDAr
 
 
 def _exact_ns(ticks: Values, ns_per_tick: Fraction) -> Values | list[int]:
-    """Exact ns; a list of Python's integers, not empty, where products may leave int64."""
+    """The exact ns; a list of Python's integers, not empty, where products may leave int64."""
     if not len(ticks):
         return ticks.copy()
     numerator, denominator = ns_per_tick.numerator, ns_per_tick.denominator

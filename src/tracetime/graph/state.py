@@ -1,4 +1,4 @@
-"""What a clock graph consists of: what is saved, restored, pickled and sent to a worker."""
+"""The state of a clock graph: all that is saved, restored, pickled and sent to a worker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Key: TypeAlias = tuple[int, int, int, int]
 
 @dataclass(slots=True, eq=False)
 class GraphState:
-    """The columns of a clock graph, and what is declared of its clocks.
+    """The columns of a clock graph, and the declared properties of its clocks.
 
     Attributes:
         engine: the snapshots.
@@ -56,7 +56,7 @@ class GraphState:
         steered: tuple[Values, Values, Values],
         events: Mapping[Key, tuple[Values, int, int]],
     ) -> None:
-        """Take over what an importer found besides the readings, which the engine has.
+        """Take over the findings of an importer besides the readings, which the engine has.
 
         Args:
             measured: by clock, the snapshots that say how it was read, with its centres and
@@ -73,16 +73,16 @@ class GraphState:
 
     @property
     def version(self) -> tuple[int, int]:
-        """Another one after each change of what is known of the clocks."""
+        """The version of the graph: a new one after each change of the evidence."""
         return kernel.version(self.engine), len(self.orders)
 
     def key(self, clock: ClockId) -> Key:
-        """A clock as the engine knows it: only sequence-scoped clocks differ by file."""
+        """The engine's key of a clock: only sequence-scoped clocks differ by file."""
         file = self.file if clock.is_sequence_scoped and not clock.file else clock.file
         return clock.clock, clock.sequence, file, clock.machine
 
     def clock(self, key: Key) -> ClockId:
-        """The clock that the engine knows by a key."""
+        """The clock of an engine's key."""
         return clock_of(key, self.file)
 
     def domain(self, clock: ClockId) -> ClockDomain:

@@ -30,7 +30,7 @@ Rows = npt.NDArray[np.intp]
 
 
 class TableShape(NamedTuple):
-    """Which columns of a table hold snapshots; see `ClockGraph.from_table`."""
+    """The columns of a table that hold snapshots; see `ClockGraph.from_table`."""
 
     readings: Mapping[str, ClockLike] | str
     clock: str | None
@@ -104,7 +104,7 @@ class _Columns:
         return refuse_beyond(time_column(self.array(name), name, self._float_unit), name)
 
     def widths(self, width: int | str | None) -> TimeColumn | None:
-        """Half-widths in ns: of a column, or one for all rows."""
+        """The half-widths in ns: of a column, or one for all rows."""
         if width is None:
             return None
         if isinstance(width, str):
@@ -117,7 +117,7 @@ class _Columns:
 
 
 def _by_column(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]]:
-    """A row is a snapshot; a null is a clock that it does not have."""
+    """The snapshots of a table with a row for each; a null is a clock that it lacks."""
     assert isinstance(shape.readings, Mapping)
     widths = shape.half_width_ns or {}
     clocks = [ClockId.parse(clock) for clock in shape.readings.values()]
@@ -143,7 +143,7 @@ def _by_column(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]
 
 
 def _by_row(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]]:
-    """A row is a reading; those of one snapshot need not be neighbours."""
+    """The snapshots of a table with a row for each reading; a snapshot's rows may lie apart."""
     assert isinstance(shape.readings, str)
     if shape.clock is None or shape.snapshot is None:
         raise UsageError("say which columns have the clock and the snapshot of each reading")
@@ -173,7 +173,7 @@ def _by_row(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]]:
 
 
 def _runs(there: npt.NDArray[np.bool_]) -> Iterator[Rows]:
-    """Rows that follow each other and have the same clocks, at least one."""
+    """The runs of neighbouring rows that have the same clocks, at least one."""
     n = there.shape[1]
     starts = np.flatnonzero(np.append(True, (there[:, 1:] != there[:, :-1]).any(axis=0))[:n])
     for rows in np.split(np.arange(n), starts[1:]):
@@ -194,7 +194,7 @@ def _taken(clock: ClockId, column: TimeColumn, widths: TimeColumn | None, rows: 
 
 
 def _snapshot(group: list[_Readings], reference: ClockId | None) -> Snapshot:
-    """Snapshots of readings; a half-width also holds what cutting off or rounding took."""
+    """The snapshot of readings; a half-width also holds the error of cutting off or rounding."""
     readings = {one.clock: Reading(one.values) for one in group}
     if len(readings) != len(group):
         twice = next(one.clock for one in group if [o.clock for o in group].count(one.clock) > 1)
@@ -224,7 +224,7 @@ def _snapshot(group: list[_Readings], reference: ClockId | None) -> Snapshot:
 
 
 def _without_reference(group: list[_Readings]) -> Snapshot:
-    """Snapshots that lack the reference: the first clock stands in for it, with both widths."""
+    """The snapshots that lack the reference: the first clock stands in for it, with both widths."""
     first, *others = group
     widths = {
         one.clock: one.half_width_ns + one.slack_ns + first.half_width_ns + first.slack_ns

@@ -28,7 +28,7 @@ _SAME: Final = Fraction(SLEWED_DRIFT_PPM) / 10**6
 
 
 class Rates(Protocol):
-    """What a clock graph knows of how long ticks last."""
+    """A source of the rates of a graph's clocks."""
 
     def domain(self, clock: ClockId) -> ClockDomain: ...
     def shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]: ...
@@ -42,7 +42,7 @@ class Clocks(Rates, Protocol):
 
 
 def ns_per_tick(rates: Rates, clock: ClockId, other: ClockId | None) -> Fraction | None:
-    """How long a tick of `clock` lasts: declared, or as its snapshots with `other` have it.
+    """The duration of a tick of `clock`: declared, or by its snapshots with `other`.
 
     1 where it counts ns, to within what a clock may drift; None where it is unknown.
     """
@@ -56,7 +56,7 @@ def ns_per_tick(rates: Rates, clock: ClockId, other: ClockId | None) -> Fraction
 
 
 def unit_of(rates: Rates, clock: ClockId) -> Unit:
-    """What the readings of a clock count, as far as it was declared or its kind says."""
+    """The unit that the readings of a clock count, as far as it was declared or its kind says."""
     return "ns" if ns_per_tick(rates, clock, None) == 1 else "ticks"
 
 
@@ -75,7 +75,7 @@ def refuse_floor_of_ticks(graph: Clocks, src: ClockId, dst: ClockId) -> None:
 
 
 def why_floor_may_be_wrong(graph: Clocks, src: ClockId, dst: ClockId) -> str | None:
-    """Return what floor takes for granted of a conversion that is not refused, if anything."""
+    """Return the assumption of floor in a conversion that is not refused; None without one."""
     for clock, rate, _ in _ticking(graph, src, dst):
         return _why_wrong(graph.name(clock), clock, rate)
     return None
@@ -84,7 +84,7 @@ def why_floor_may_be_wrong(graph: Clocks, src: ClockId, dst: ClockId) -> str | N
 def _ticking(
     graph: Clocks, src: ClockId, dst: ClockId
 ) -> Iterator[tuple[ClockId, Fraction | None, bool]]:
-    """Clocks on floor's path whose ticks do not last 1 ns, as far as known.
+    """The clocks on floor's path whose ticks do not last 1 ns, as far as known.
 
     Each with how long one lasts, and whether the step begins there rather than ends.
     """

@@ -34,14 +34,14 @@ def ascending(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
 
 
 def difference(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """one - other, exact before it becomes a float, wherever int64 holds it."""
+    """The difference one - other, exact before it becomes a float, wherever int64 holds it."""
     # Subtracting in uint64 wraps, and the result is right where the true one fits.
     wrapped = (one.view(np.uint64) - other.view(np.uint64)).view(np.int64)
     return if_it_fits(wrapped, one.astype(np.float64) - other.astype(np.float64))
 
 
 def gains(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """How much more the one grew than the other, from each reading to the next; exact likewise."""
+    """The growth of one over the other, from each reading to the next; exact likewise."""
     steps, others = (np.diff(np.ascontiguousarray(v).view(np.uint64)) for v in (one, other))
     about = difference(one[1:], one[:-1]) - difference(other[1:], other[:-1])
     return if_it_fits((steps - others).view(np.int64), about)
@@ -50,12 +50,12 @@ def gains(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArr
 def if_it_fits(
     wrapped: npt.NDArray[np.int64], about: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Differences in int64 that may have wrapped; where one has, `about`, its approximation."""
+    """The differences in int64, if none has wrapped; else `about`, an approximation."""
     return np.where(np.abs(about) < 9e18, wrapped.astype(np.float64), about)
 
 
 class Given(NamedTuple):
-    """Timestamps to convert: int64 values, which are missing, and whether it was one int."""
+    """Timestamps to convert: int64 values, a mask of the missing, and whether it was one int."""
 
     values: npt.NDArray[np.int64]
     missing: npt.NDArray[np.bool_] | None
@@ -109,7 +109,7 @@ def take(ts: Any) -> Given:
 
 
 def _values_and_missing(ts: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
-    """The values of an Arrow array of whole numbers, 0 where null, and which are null."""
+    """The values of an Arrow array of whole numbers, 0 where null, and a mask of nulls."""
     if not (str(ts.type).startswith(("int", "uint")) or str(ts.type) == "null"):
         raise UsageError(f"timestamps are whole numbers (int64), not {ts.type}")
     if str(ts.type) == "null":

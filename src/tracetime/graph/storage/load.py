@@ -56,7 +56,7 @@ _ARRAY: Final = re.compile(
 
 
 def is_saved_graph(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as those that `ClockGraph.save` writes."""
+    """Whether a file begins like one that `ClockGraph.save` writes."""
     try:
         with Path(path).open("rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
@@ -87,7 +87,7 @@ def from_bytes(data: bytes) -> GraphState:
 
 
 class _Unreadable(Exception):
-    """What is wrong with bytes that should be a graph."""
+    """An error of bytes that should be a graph."""
 
 
 def _graph(file: IO[bytes]) -> GraphState:
@@ -263,7 +263,7 @@ def _measured_of(
     read: Read,
     scaled_ppm: Values,
 ) -> Measured:
-    """How the readings of the rows were taken; clocks: those that `columns` name."""
+    """The bounds within which the rows were read; clocks: those that `columns` name."""
     parts: dict[ClockId, list[slice]] = {}
     start = 0
     for clock, _, n in columns.tolist():
@@ -330,7 +330,7 @@ def _pairs_of(facts: dict[str, Any], name: str, what: str) -> list[tuple[ClockId
 
 
 def _orders_of(facts: dict[str, Any], members: dict[str, bytes]) -> Orders:
-    """What happened before what; files of format 2 and before have none."""
+    """The orders; files of format 2 and before have none."""
     pairs = _pairs_of(facts, "orders", "orders") if _int(facts, "format") > 2 else []
     if not pairs:
         if any(f"{name}.npy" in members for name, _ in ORDERS):
