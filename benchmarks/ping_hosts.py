@@ -51,7 +51,7 @@ from tracetime.hosts.ping import HERE, THERE, Pinging, graph_of
 from tracetime.hosts.recording import write_exchanges
 from tracetime.hosts.rounds import Exchange, Round
 from tracetime.hosts.servers import Responder, UdpServer
-from tracetime.hosts.transports import Exchanged, Transport, UdpTransport
+from tracetime.hosts.transports import TimedReply, Transport, UdpTransport
 
 KEY: Final = b"a key of the benchmark, no secret"
 PORTS: Final = (9010, 9011)
@@ -94,14 +94,14 @@ class RawTransport:
         self.close = transport.close
         self.rounds: list[Round] = []
 
-    def exchange(self, request: bytes, take: Any, timeout_s: float) -> Exchanged | None:
+    def exchange(self, request: bytes, take: Any, timeout_s: float) -> TimedReply | None:
         made = self._transport.exchange(request, take, timeout_s)
         if made is None:
             return None
         sent, returned = Raw.at(made.sent_ns), Raw.at(made.returned_ns)
         here = sent.earliest_ns, returned.latest_ns
         self.rounds.append(Round(here[0], made.reply.received_ns, made.reply.replied_ns, here[1]))
-        return Exchanged(made.reply, *here)
+        return TimedReply(made.reply, *here)
 
 
 class DriftingResponder(Responder):

@@ -16,7 +16,7 @@ CHANGING = {
     "FleetSummary",
     "GraphState",
     "Group",
-    "Lane",
+    "ClockRow",
     "PairFacts",
     "Progress",
     "SliceReading",
@@ -32,7 +32,7 @@ CHANGING = {
     "_Line",
     "_Node",
     "_Plan",
-    "_Seen",
+    "_LastSnapshot",
 }
 # Not compared by value: they hold arrays, or their identity counts.
 ALONE = {

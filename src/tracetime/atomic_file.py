@@ -194,7 +194,7 @@ class Part:
         _remove_leftovers(self._target.parent, f".{name}-")
         while self._lock < 0:
             self.path = self._target.with_name(f".{name}-{os.urandom(4).hex()}{_ENDING}")
-            self._lock = _made(self.path)
+            self._lock = _create(self.path)
         assert self.path is not None
         if self._target.exists():
             _copy_mode(self._target, self.path)
@@ -230,7 +230,7 @@ class Part:
             self._lock = -1
 
 
-def _made(path: Path) -> int:
+def _create(path: Path) -> int:
     """A descriptor of the new file, locked; -1 if another run is removing it as a leftover."""
     made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:

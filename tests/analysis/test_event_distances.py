@@ -15,8 +15,8 @@ from tracetime import ClockGraph, ClockId
 from tracetime.analysis.event_distances import (
     NEAR_NS,
     OF_THE_FILE,
+    ReadingSpans,
     Span,
-    Spans,
     Stray,
     Strays,
     outside,
@@ -51,7 +51,7 @@ def test_spans_of_clocks_are_those_of_their_readings(snapshots):
         which, values = graph._graph.contents.every_reading()
         place = [i.clock for i in graph.clocks()].index(info.clock)
         read[info.clock.clock] = sorted(values[which == place].tolist())
-    spans = Spans(inner(graph))
+    spans = ReadingSpans(inner(graph))
     there = {}
     for clock, k in spans.numbers.items():
         every = read[clock.clock]
@@ -192,7 +192,7 @@ def test_strays_are_those_looked_for_one_by_one(batches):
         graph.add_snapshot(
             {BOOTTIME: 9 * S + k * 6 * S, MONOTONIC: 50 * S + k * 5 * S, TRACE_FILE: 0}
         )
-    spans = Spans(inner(graph))
+    spans = ReadingSpans(inner(graph))
     home = spans[ClockId(BOOTTIME)]
     assert home == Span(9 * S, 21 * S, 6 * S, 3)
     clocks = [*spans.numbers, ClockId(200)]
@@ -225,7 +225,7 @@ def test_strays_are_those_looked_for_one_by_one(batches):
     ],
 )
 def test_events_reach_as_far_as_no_gap_is_between(spans, gap_ns, reached):
-    strays = Strays(Spans(inner(ClockGraph("BOOTTIME"))), Span(0, 0, 0, 0), [], KINDS)
+    strays = Strays(ReadingSpans(inner(ClockGraph("BOOTTIME"))), Span(0, 0, 0, 0), [], KINDS)
     for k, (near, far) in enumerate(spans):
         strays.found[ClockId(200 + k % 2), True][k] = Stray(1, near, far)
         strays.found[ClockId(200 + k % 2), False][k] = Stray(1, near + 10**12, far + 10**12)

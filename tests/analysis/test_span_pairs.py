@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracetime._kernels.common.columns import count_crossing, count_others
-from tracetime.analysis.undecided_overlaps import Spans, count_undecided, pairs_to_show
+from tracetime.analysis.undecided_overlaps import SpanColumns, count_undecided, pairs_to_show
 
 
 def span(begin, end, bar=0, group=0, instant=False):
@@ -23,7 +23,7 @@ def span(begin, end, bar=0, group=0, instant=False):
 def spans(*rows):
     kinds = (np.int64, np.int64, np.int64, np.int64, np.bool_, np.int64)
     columns = zip(*rows, strict=True) if rows else [()] * 6
-    return Spans(*(np.array(c, kind) for c, kind in zip(columns, kinds, strict=True)))
+    return SpanColumns(*(np.array(c, kind) for c, kind in zip(columns, kinds, strict=True)))
 
 
 def verdict(one, other):

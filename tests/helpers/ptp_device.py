@@ -3,7 +3,7 @@
 import errno
 import struct
 
-from tracetime.sources.ptp import Pair
+from tracetime.sources.ptp import HostOffset
 
 S = 10**9
 PRECISE, EXTENDED, PLAIN = 0xC0403D08, 0xC4C03D09, 0x43403D05
@@ -57,7 +57,7 @@ class World:
         real_ns = self.real(self.tick())
         width = self.tick() - before
         raw_ns = before + width // 2
-        return Pair(raw_ns, real_ns - raw_ns, width - width // 2 + 1)
+        return HostOffset(raw_ns, real_ns - raw_ns, width - width // 2 + 1)
 
     def ioctl(self, fd, request, data):
         self.calls.append(request)

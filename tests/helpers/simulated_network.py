@@ -5,7 +5,7 @@ from __future__ import annotations
 from tracetime.hosts.messages import Bracket, Epoch, read_reply
 from tracetime.hosts.ping import Pinging
 from tracetime.hosts.servers import Responder
-from tracetime.hosts.transports import Exchanged
+from tracetime.hosts.transports import TimedReply
 
 US = 1_000
 MS = 1_000_000
@@ -47,7 +47,7 @@ class Network:
         self.now += self.delay()
         if data is None or read_reply(data) is None:
             return None
-        return Exchanged(take(data), sent, self.now)
+        return TimedReply(take(data), sent, self.now)
 
     def close(self):
         pass

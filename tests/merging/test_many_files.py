@@ -368,8 +368,10 @@ def test_messages_of_all_files_are_matched_as_those_of_each_two(sent, received):
 
 def test_messages_are_matched_in_proportion_to_them_and_their_matches(monkeypatch):
     """All keys are numbered at once; one that all files have twice at both ends is none."""
-    numbered, calls = message_ties.numbered, []
-    monkeypatch.setattr(message_ties, "numbered", lambda *keys: calls.append(1) or numbered(*keys))
+    number_keys, calls = message_ties.number_keys, []
+    monkeypatch.setattr(
+        message_ties, "number_keys", lambda *keys: calls.append(1) or number_keys(*keys)
+    )
     twice = [[(0, "a")] * 1_000] * 300
     once = [[(n, "b")] for n in range(300)]
     files = [one + other for one, other in zip(twice, once, strict=True)]

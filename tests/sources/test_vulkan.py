@@ -87,7 +87,7 @@ def test_domains_that_nobody_knows_are_listed(instance, monkeypatch):  # noqa: F
         found = _listed(kind, what, ask)
         return [*found, 1_000_208_000, 77] if "time domains" in what else found
 
-    monkeypatch.setattr(vulkan, "_listed", with_new_ones)
+    monkeypatch.setattr(vulkan, "_list_of", with_new_ones)
     device = VulkanDevice(instance, instance.devices[0]._physical, {})
     assert {1_000_208_000, 77} <= set(device.unknown_domains)
     assert {(1_000_208_000, None), (77, None)} <= set(device.time_domains)
@@ -101,7 +101,7 @@ def test_its_own_domain_and_one_of_the_host_are_needed(instance, monkeypatch, do
 
     monkeypatch.setattr(
         vulkan,
-        "_listed",
+        "_list_of",
         lambda kind, what, ask: domains if "time domains" in what else _listed(kind, what, ask),
     )
     made = VulkanInstance()

@@ -78,7 +78,7 @@ class Stray:
         self.packet = min(self.packet, other.packet)
 
 
-class Spans(Mapping[ClockId, Span]):
+class ReadingSpans(Mapping[ClockId, Span]):
     """The span of each clock of the snapshots; without clocks that were never read.
 
     Attributes:
@@ -151,7 +151,7 @@ class Strays:
     """
 
     def __init__(
-        self, spans: Spans, trace: Span, clocks: list[ClockId], kinds: Sequence[Kind]
+        self, spans: ReadingSpans, trace: Span, clocks: list[ClockId], kinds: Sequence[Kind]
     ) -> None:
         self._of_the_past = [code for code, kind in enumerate(kinds) if kind.tells_of_the_past]
         self._spans = spans

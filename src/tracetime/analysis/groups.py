@@ -141,7 +141,7 @@ class GroupCounter:
             least_ns=least,
             most_ns=np.maximum.reduceat(time, starts),
         )
-        self._batches.append(_merged(rows))
+        self._batches.append(_sum_groups(rows))
         self._waiting += len(self._batches[-1].key)
         if self._waiting > _MOST_APART:
             self.take()
@@ -151,14 +151,14 @@ class GroupCounter:
         if len(self._batches) != 1:
             nothing = np.empty((len(Groups._fields), 0), dtype=np.int64)
             every = Groups(*map(np.concatenate, zip(Groups(*nothing), *self._batches, strict=True)))
-            self._batches = [_merged(every)]
+            self._batches = [_sum_groups(every)]
         # What does not get fewer by being merged is merged again when there is twice as much.
         self._waiting = -len(self._batches[0].key)
         order = np.lexsort((self._batches[0].key, self._batches[0].batch))
         return Groups(*(column[order] for column in self._batches[0]))
 
 
-def _merged(rows: Groups) -> Groups:
+def _sum_groups(rows: Groups) -> Groups:
     """The sums of rows of one clock and status, in order of these; the rows are in file order."""
     if not len(rows.key):
         return rows

@@ -34,7 +34,7 @@ BEFORE_ZERO: Final = "before_zero"
 """Why an event is not drawn that the rule places before time 0."""
 
 
-class Steps(NamedTuple):
+class Segments(NamedTuple):
     """The errors of a clock's events: each value holds from its time until the next one's.
 
     Attributes:
@@ -146,13 +146,13 @@ class PlacementErrors:
         """Put the waiting events into segments: into longer ones where they are too many."""
         if not self._waiting:
             return
-        self._kept = _joined(
+        self._kept = _merge_segments(
             [np.concatenate(c) for c in zip(self._kept, *self._waiting, strict=True)], self._length
         )
         self._waiting, self._n_waiting = [], 0
         while len(self._kept[0]) > _KEPT and self._length < _LONGEST:
             self._length += 1
-            self._kept = _joined(self._kept, self._length)
+            self._kept = _merge_segments(self._kept, self._length)
 
     def _count(
         self,
@@ -210,7 +210,7 @@ class PlacementErrors:
         ]
         return sorted(found, key=lambda one: (not one.drawn, -one.events, one.clock.order()))
 
-    def steps(self, clock: ClockId, most: int) -> Steps:
+    def steps(self, clock: ClockId, most: int) -> Segments:
         """The errors of a clock of `clocks` in so many segments at most; none is understated."""
         self._settle()
         number = self._numbers.clocks.index(clock)
@@ -219,12 +219,12 @@ class PlacementErrors:
         length = self._length
         while len(columns[0]) > most and length < _LONGEST:
             length += 1
-            columns = _changes(_joined(columns, length))
+            columns = _changes(_merge_segments(columns, length))
         _, time, offset, error, low, high = columns
-        return Steps(time, error, np.where(high >= -low, high, low), offset)
+        return Segments(time, error, np.where(high >= -low, high, low), offset)
 
 
-def _joined(columns: list[Values], length: int) -> list[Values]:
+def _merge_segments(columns: list[Values], length: int) -> list[Values]:
     """The segments of one clock within the same 2^length ns as one, in order of clock and time."""
     order = np.lexsort((columns[1], columns[0]))
     numbers, time, offset, error, low, high = (column[order] for column in columns)

@@ -41,7 +41,7 @@ class Rate(NamedTuple):
     snapshots: Values
 
 
-class Read(NamedTuple):
+class SharedReadings(NamedTuple):
     """The readings of a clock and its reference in the snapshots that they share, in file order."""
 
     reference: ClockId
@@ -50,7 +50,7 @@ class Read(NamedTuple):
     others: Values
 
 
-def rates_of(read: Mapping[ClockId, Read]) -> dict[ClockId, Rate]:
+def rates_of(read: Mapping[ClockId, SharedReadings]) -> dict[ClockId, Rate]:
     """The rates that most gaps between snapshots agree on, of all clocks together.
 
     Clocks with none are left out: gaps do not agree, or snapshots are few or too close.

@@ -16,10 +16,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.analysis.event_distances import Spans, Strays
+from tracetime.analysis.event_distances import ReadingSpans, Strays
 from tracetime.analysis.floor_cost import FloorCost
 from tracetime.analysis.groups import Between, Counts, Group, GroupCounter, places_of
-from tracetime.analysis.rates import LEAST_SNAPSHOTS, Rate, Read, rates_of
+from tracetime.analysis.rates import LEAST_SNAPSHOTS, Rate, SharedReadings, rates_of
 from tracetime.analysis.snapshots import MOST_KEPT, Written
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
@@ -98,7 +98,7 @@ class Survey:
         self._shared = lru_cache(1)(self.graph.shared)
         self.trace_clock: ClockId = trace.trace_clock
         self.infos: dict[ClockId, ClockInfo] = {info.clock: info for info in self.graph.clocks()}
-        self.spans = Spans(self.graph)
+        self.spans = ReadingSpans(self.graph)
         self.order_unexamined = False
         self._paths: dict[ClockId, list[ClockId] | None] = {}
         self._numbers = ClockNumbers(self.infos, trace.machines)
@@ -377,7 +377,7 @@ class Survey:
         """The rates of the clocks, where their readings show them."""
         return rates_of(
             {
-                clock: Read(reference, *self.unfolded(clock, reference))
+                clock: SharedReadings(reference, *self.unfolded(clock, reference))
                 for clock, shared in zip(
                     self.infos, self.reference_readings[0].tolist(), strict=True
                 )

@@ -41,12 +41,12 @@ def reading_of(
         ConversionError: a time of day, and the start of the trace does not convert to REALTIME.
     """
     if instant.kind == "wall_time":
-        return _checked(instant.ns), REALTIME
+        return _check(instant.ns), REALTIME
     if instant.kind == "reading":
-        return _checked(instant.ns), trace.trace_clock
+        return _check(instant.ns), trace.trace_clock
     start, end = bounds_of(trace)
     if instant.kind == "elapsed":
-        return _checked(start + instant.ns), trace.trace_clock
+        return _check(start + instant.ns), trace.trace_clock
 
     def wall(ns: int) -> int:
         return trace.clocks.convert(ns, trace.trace_clock, REALTIME, policy=policy, bars=bars)
@@ -58,7 +58,7 @@ def reading_of(
     next_day = at + NS_PER_DAY
     if at < first and (next_day <= wall(end) or next_day <= wall(max(end, _last_event(trace)))):
         at = next_day
-    return _checked(at), REALTIME
+    return _check(at), REALTIME
 
 
 def trace_time_of(
@@ -118,7 +118,7 @@ def _last_event(trace: Trace) -> int:
     return _INT64.start if found is None else found[1]
 
 
-def _checked(ns: int) -> int:
+def _check(ns: int) -> int:
     if ns not in _INT64:
         raise UsageError(
             f"{ns} ns does not fit into int64: give a time of the trace (REALTIME ends in 2262)"

@@ -42,7 +42,7 @@ _FARTHEST: Final = 1 << 61
 """73 years in ns."""
 
 
-class Spans(NamedTuple):
+class SpanColumns(NamedTuple):
     """Spans as columns: the bars of both ends, ns on one clock.
 
     earliest <= latest of either end; earliest and latest of the begin are not after the end's.
@@ -59,9 +59,9 @@ class Spans(NamedTuple):
     instant: npt.NDArray[np.bool_]
     group: Values
 
-    def of(self, rows: Rows | npt.NDArray[np.bool_]) -> Spans:
+    def of(self, rows: Rows | npt.NDArray[np.bool_]) -> SpanColumns:
         """The spans of some rows."""
-        return Spans(
+        return SpanColumns(
             self.begin_earliest[rows],
             self.begin_latest[rows],
             self.end_earliest[rows],
@@ -71,7 +71,7 @@ class Spans(NamedTuple):
         )
 
 
-def count_undecided(spans: Spans) -> Values:
+def count_undecided(spans: SpanColumns) -> Values:
     """The number of spans of other groups that each may overlap, or not.
 
     By their bars two spans overlap where each has begun before the other one can have ended; they
@@ -112,7 +112,9 @@ def _by_group(group: Values) -> Iterator[Rows]:
         yield order[first:last]
 
 
-def pairs_to_show(spans: Spans, affected: Rows, clock: Values, most: int) -> list[tuple[int, int]]:
+def pairs_to_show(
+    spans: SpanColumns, affected: Rows, clock: Values, most: int
+) -> list[tuple[int, int]]:
     """Undecided pairs: first those with most at stake of each two clocks, then others.
 
     At stake is the time that two spans may overlap, at most the length of the shorter one. Of very
@@ -128,7 +130,7 @@ def pairs_to_show(spans: Spans, affected: Rows, clock: Values, most: int) -> lis
         return []
     # Beyond, differences would overflow.
     begin, begun, end, ended = (np.clip(column, -_FARTHEST, _FARTHEST) for column in spans[:4])
-    spans = Spans(begin, begun, end, ended, spans.instant, spans.group)
+    spans = SpanColumns(begin, begun, end, ended, spans.instant, spans.group)
     one, other = _candidates(spans, affected)
     window = np.minimum(spans.end_latest[one], spans.end_latest[other]) - np.maximum(
         spans.begin_earliest[one], spans.begin_earliest[other]
@@ -144,7 +146,7 @@ def pairs_to_show(spans: Spans, affected: Rows, clock: Values, most: int) -> lis
     return list(zip(one[order].tolist(), other[order].tolist(), strict=True))
 
 
-def _candidates(spans: Spans, affected: Rows) -> tuple[Rows, Rows]:
+def _candidates(spans: SpanColumns, affected: Rows) -> tuple[Rows, Rows]:
     """Undecided pairs, each once; not all where there are very many."""
     by_begin = affected[np.argsort(spans.begin_earliest[affected], kind="stable")]
     own = spans.of(by_begin)
@@ -279,7 +281,7 @@ class Bar(NamedTuple):
     latest: int
 
 
-class Span(NamedTuple):
+class BarredSlice(NamedTuple):
     """A slice under its error bars.
 
     Attributes:
@@ -293,7 +295,7 @@ class Span(NamedTuple):
     end: Bar
 
 
-class Place(NamedTuple):
+class UndecidedPair(NamedTuple):
     """Two slices that may overlap, or not.
 
     Attributes:
@@ -301,8 +303,8 @@ class Place(NamedTuple):
         on: the clock they are compared on.
     """
 
-    one: Span
-    other: Span
+    one: BarredSlice
+    other: BarredSlice
     on: ClockId
 
     @property
@@ -338,7 +340,7 @@ class UndecidedOverlaps:
     undecided: int
     affected: int
     by_clock: dict[ClockId, tuple[int, int]]
-    places: list[Place]
+    places: list[UndecidedPair]
 
 
 def undecided_overlaps(
@@ -354,15 +356,15 @@ def undecided_overlaps(
     """
     clocks, begins, stops = ends.clocks, ends.begin_clock, ends.end_clock
     compared, affected = (np.zeros(len(begins), np.bool_) for _ in range(2))
-    found: list[Place] = []
+    found: list[UndecidedPair] = []
     undecided = 0
     for meeting in meetings(ends.graph, trace_clock, clocks):
         rows, group = meeting.members(begins, stops)
-        placed, first, last = _placed(ends, meeting.on, rows, bars)
+        placed, first, last = _place_slices(ends, meeting.on, rows, bars)
         rows = rows[placed]
         instant = ends.begins["source_ns"][rows] == ends.ends["source_ns"][rows]
         instant &= begins[rows] == stops[rows]
-        spans = Spans(
+        spans = SpanColumns(
             first["earliest"],
             first["latest"],
             last["earliest"],
@@ -379,9 +381,9 @@ def undecided_overlaps(
             sides = []
             for k in pair:
                 clock = clocks[numbers[k]]
-                sides.append(Span(int(rows[k]), clock, _bar(first, k), _bar(last, k)))
+                sides.append(BarredSlice(int(rows[k]), clock, _bar(first, k), _bar(last, k)))
             one, other = sorted(sides, key=lambda side: side.begin.estimate)
-            found.append(Place(one, other, meeting.on))
+            found.append(UndecidedPair(one, other, meeting.on))
     total, with_doubt = (
         np.bincount(begins[rows], minlength=len(clocks)).tolist() for rows in (compared, affected)
     )
@@ -396,7 +398,9 @@ def undecided_overlaps(
     )
 
 
-def _placed(ends: SliceEnds, on: ClockId, rows: Rows, bars: Bars) -> tuple[Rows, Columns, Columns]:
+def _place_slices(
+    ends: SliceEnds, on: ClockId, rows: Rows, bars: Bars
+) -> tuple[Rows, Columns, Columns]:
     """A mask of the slices with bars at both ends, and these bars."""
     first, last = ends.place(on, rows, bars)
     placed = np.flatnonzero(

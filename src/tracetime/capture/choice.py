@@ -29,7 +29,7 @@ ROUNDING_NS: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SampledClock:
     """A clock that is sampled.
 
     Attributes:
@@ -58,7 +58,7 @@ class Chosen:
 class Choice:
     """The clocks of a sampler, the reference first, and those that are not available."""
 
-    clocks: tuple[Chosen, ...]
+    clocks: tuple[SampledClock, ...]
     unavailable: tuple[Unavailable, ...]
 
 
@@ -94,14 +94,14 @@ def choose(
     base = _domain(first)
     if first.source.partners(first.clock) or base.ns_per_tick != 1:
         raise UsageError(f"{first.name} does not read ns by itself: take another reference")
-    chosen = {first.clock: _chosen(first, base, base, None)}
+    chosen = {first.clock: _sampled_clock(first, base, base, None)}
     # Clocks that need a partner come last: the partner is then chosen already.
     for entry in sorted(found.values(), key=lambda one: bool(one.source.partners(one.clock))):
         if entry.clock in chosen:
             continue
         try:
             partner = _partner(local, entry, chosen, base)
-            chosen[entry.clock] = _chosen(entry, _domain(entry), base, partner)
+            chosen[entry.clock] = _sampled_clock(entry, _domain(entry), base, partner)
         except SourceError as error:
             if requested is not None:
                 raise
@@ -126,7 +126,7 @@ def _reference(
 
 
 def _partner(
-    local: LocalClocks, entry: Found, chosen: dict[ClockId, Chosen], base: ClockDomain
+    local: LocalClocks, entry: Found, chosen: dict[ClockId, SampledClock], base: ClockDomain
 ) -> ClockId | None:
     """The host clock that a device is tied by: the reference, or another one, which is added."""
     partners = entry.source.partners(entry.clock)
@@ -141,7 +141,7 @@ def _partner(
             found = local.find(clock)[0]
         except SourceError:
             continue
-        chosen[clock] = _chosen(found, _domain(found), base, None)
+        chosen[clock] = _sampled_clock(found, _domain(found), base, None)
         return clock
     raise SourceError(
         f"{entry.name} is calibrated only with {', '.join(map(str, partners))}, which cannot be "
@@ -153,10 +153,10 @@ def _domain(found: Found) -> ClockDomain:
     return found.source.domain(found.clock)
 
 
-def _chosen(
+def _sampled_clock(
     found: Found, domain: ClockDomain, base: ClockDomain, partner: ClockId | None
-) -> Chosen:
-    return Chosen(
+) -> SampledClock:
+    return SampledClock(
         found.name,
         found.clock,
         found.source,
@@ -215,14 +215,14 @@ class Counters:
         clocks: those that count; the length of each one's tick is known.
     """
 
-    def __init__(self, clocks: Iterable[Chosen]) -> None:
+    def __init__(self, clocks: Iterable[SampledClock]) -> None:
         self._unwrap = {
             one.clock: Unwrapper(one.domain.valid_bits, one.domain.ns_per_tick)
             for one in clocks
             if one.domain.ns_per_tick is not None
         }
 
-    def cut_off(self, one: Chosen, raw: int, findings: list[Finding]) -> int:
+    def cut_off(self, one: SampledClock, raw: int, findings: list[Finding]) -> int:
         """A reading without the bits above its valid ones; such bits are reported."""
         bits = one.domain.valid_bits
         if raw >> bits:
@@ -230,7 +230,7 @@ class Counters:
             findings.append(Finding("bits_above", one.name, message))
         return raw & ((1 << bits) - 1)
 
-    def follow(self, one: Chosen, raw: int, host_ns: int, findings: list[Finding]) -> Count:
+    def follow(self, one: SampledClock, raw: int, host_ns: int, findings: list[Finding]) -> Count:
         """Add a reading, and the host's time of it; going back is reported, a wrap is not."""
         ticks, back = self._unwrap[one.clock].follow(raw, host_ns)
         if back:

@@ -275,7 +275,7 @@ _GROUP: Final = ("group", "the deviation of the host's clocks read as a group ho
 
 
 @as_json("promise says holds findings error")
-class Kept(NamedTuple):
+class PromiseResult(NamedTuple):
     """The result of checking one promise.
 
     Attributes:
@@ -316,7 +316,7 @@ class Checked(NamedTuple):
     name: str
     short_name: str
     label: str
-    promises: Annotated[tuple[Kept, ...], NotEmpty]
+    promises: Annotated[tuple[PromiseResult, ...], NotEmpty]
 
     @property
     def fails(self) -> bool:
@@ -357,29 +357,33 @@ def check(
         checked = [Checked(HOST, HOST, HOST, (_group(sources),))]
         for device in devices.values():
             hosts = local.find(device.host_clocks[0])[0].source if device.host_clocks else device
-            kept = tuple(_kept(promise, device, hosts, wait, rounds) for promise in PROMISES)
+            kept = tuple(
+                _check_promise(promise, device, hosts, wait, rounds) for promise in PROMISES
+            )
             checked.append(Checked(device.name, local.short_name(device.name), device.label, kept))
         return checked, missing
     finally:
         local.close()
 
 
-def _kept(
+def _check_promise(
     promise: Promise, device: CalibratedDevice, hosts: ClockSource, wait: Wait, rounds: int
-) -> Kept:
-    return _settled(promise.name, promise.says, lambda: promise.check(device, hosts, wait, rounds))
+) -> PromiseResult:
+    return _result_of(
+        promise.name, promise.says, lambda: promise.check(device, hosts, wait, rounds)
+    )
 
 
-def _group(sources: Sequence[ClockSource] | None) -> Kept:
+def _group(sources: Sequence[ClockSource] | None) -> PromiseResult:
     def group() -> list[Finding]:
         with Sampler([HOST] if sources is None else None, sources=sources) as sampler:
             return check_group(sampler)
 
-    return _settled(*_GROUP, group)
+    return _result_of(*_GROUP, group)
 
 
-def _settled(name: str, says: str, findings: Callable[[], list[Finding]]) -> Kept:
+def _result_of(name: str, says: str, findings: Callable[[], list[Finding]]) -> PromiseResult:
     try:
-        return Kept(name, says, tuple(findings()))
+        return PromiseResult(name, says, tuple(findings()))
     except SourceError as error:
-        return Kept(name, says, error=str(error))
+        return PromiseResult(name, says, error=str(error))

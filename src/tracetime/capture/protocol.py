@@ -91,11 +91,11 @@ def short_names(sampler: Sampler) -> dict[str, str]:
 def declare_clocks(writer: TraceWriter, sampler: Sampler) -> None:
     """Make the clocks of a sampler known, before their first snapshot."""
     for clock, domain in sampler.domains.items():
-        named = _named(domain, sampler.names.get(clock))
+        named = _with_name(domain, sampler.names.get(clock))
         writer.declare(named, sampler.short_names.get(clock))
 
 
-def _named(domain: ClockDomain, name: str | None) -> ClockDomain:
+def _with_name(domain: ClockDomain, name: str | None) -> ClockDomain:
     """The domain with the sampler's name for it, where its id has none."""
     if domain.name is not None or name is None or domain.id.scope == "builtin":
         return domain

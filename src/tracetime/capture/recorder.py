@@ -366,7 +366,7 @@ class Recorder(Traced):
 
     def __reduce__(self) -> tuple[Callable[[str, _PartOptions], Recorder], tuple[Any, ...]]:
         """Return what gives another process its part of the recording."""
-        return _joined, (self._files.path, self._part_options())
+        return _recording_of, (self._files.path, self._part_options())
 
     def _part_options(self) -> _PartOptions:
         return _PartOptions(
@@ -433,10 +433,10 @@ def join_recording(
 ) -> Recorder:
     """Return this process's part of another process's recording, of these clocks."""
     options = _PartOptions(_kernel_clocks(sampler), flush_interval_s, sync)
-    return _joined(str(Path(os.fsdecode(path)).absolute()), options)
+    return _recording_of(str(Path(os.fsdecode(path)).absolute()), options)
 
 
-def _joined(path: str, options: _PartOptions) -> Recorder:
+def _recording_of(path: str, options: _PartOptions) -> Recorder:
     """The recording with a path in this process: its own, else its part of another's."""
     found = _RECORDINGS.get(path)
     if found is None:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.capture import Brackets
-from tracetime.capture.choice import ROUNDING_NS, Chosen, Counters, choose
+from tracetime.capture.choice import ROUNDING_NS, Counters, SampledClock, choose
 from tracetime.capture.sample import Count, Finding, Sample, WallBounds
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
@@ -43,7 +43,7 @@ _DEVICE_NS: Final = 1_000_000
 """After this time a device is not tried again: some take long to answer."""
 
 
-class Read(NamedTuple):
+class BracketedReading(NamedTuple):
     """A raw reading, and its time and half-width, in ns of the reference after its reading."""
 
     value: int
@@ -294,7 +294,7 @@ class Sampler:
             centre_ns={one.clock: width_ns // 2 for one in others},
         ), width_ns + late_ns
 
-    def _read_native(self, failed: dict[ClockId, str]) -> dict[ClockId, Read]:
+    def _read_native(self, failed: dict[ClockId, str]) -> dict[ClockId, BracketedReading]:
         """Read the reference, and all clocks that the kernel reads."""
         if not self._fast:
             return {}
@@ -304,12 +304,14 @@ class Sampler:
             readings, centre, half = (np.empty((1, len(group)), dtype=np.int64) for _ in range(3))
             bad = kernel.fill(readings, centre, half)
             if bad < 0:
-                return self._selected(group, readings, centre, half, failed)
+                return self._select(group, readings, centre, half, failed)
             if bad == 0:
                 raise SourceError(f"the reference, {self._first.name}, can no longer be read")
             failed[group.pop(bad).clock] = "the system no longer reads it"
 
-    def _read_slow(self, reads: dict[ClockId, Read], failed: dict[ClockId, str]) -> None:
+    def _read_slow(
+        self, reads: dict[ClockId, BracketedReading], failed: dict[ClockId, str]
+    ) -> None:
         """Read the clocks that only Python reads; the kernel selects their brackets."""
         group = [self._first, *self._slow]
         if len(group) == 1 and reads:
@@ -318,13 +320,13 @@ class Sampler:
         kernel = self._kernel(group)
         readings, centre, half = (np.empty((1, len(group)), dtype=np.int64) for _ in range(3))
         kernel.fill_from(taken, readings, centre, half)
-        selected = self._selected(group, readings, centre, half, failed)
+        selected = self._select(group, readings, centre, half, failed)
         own = selected.pop(self.reference)
         shift_ns = own.value - reads.setdefault(self.reference, own).value
         for clock, read in selected.items():
             reads[clock] = read._replace(centre_ns=read.centre_ns + shift_ns)
 
-    def _take_sweeps(self, group: list[Chosen], failed: dict[ClockId, str]) -> Values:
+    def _take_sweeps(self, group: list[SampledClock], failed: dict[ClockId, str]) -> Values:
         """Readings in the order of the sweeps; a clock that fails is removed from the group."""
         failing = first = self._first
         while True:
@@ -346,7 +348,7 @@ class Sampler:
                 failed[failing.clock] = str(error)
                 group.remove(failing)
 
-    def _kernel(self, group: list[Chosen]) -> Brackets:
+    def _kernel(self, group: list[SampledClock]) -> Brackets:
         key = tuple(one.clock for one in group)
         made = self._kernels.get(key)
         if made is None:
@@ -359,19 +361,19 @@ class Sampler:
             )
         return made
 
-    def _selected(
+    def _select(
         self,
-        group: list[Chosen],
+        group: list[SampledClock],
         readings: Values,
         centre: Values,
         half: Values,
         failed: dict[ClockId, str],
-    ) -> dict[ClockId, Read]:
+    ) -> dict[ClockId, BracketedReading]:
         selected = {}
         for one, *values in zip(
             group, readings[0].tolist(), centre[0].tolist(), half[0].tolist(), strict=True
         ):
-            read = Read(*values)
+            read = BracketedReading(*values)
             if read.half_ns < 0:
                 failed[one.clock] = f"{self._first.name} went back in all of its brackets"
             else:
@@ -380,8 +382,8 @@ class Sampler:
 
     def _read_device(
         self,
-        one: Chosen,
-        reads: dict[ClockId, Read],
+        one: SampledClock,
+        reads: dict[ClockId, BracketedReading],
         counts: dict[ClockId, Count],
         failed: dict[ClockId, str],
         findings: list[Finding],
@@ -433,4 +435,4 @@ class Sampler:
         if half_ns > INT64_MAX:
             failed[one.clock] = f"{one.name} claims a deviation of {deviation_ns} ns"
             return
-        reads[one.clock] = Read(counts[one.clock].raw, centre_ns, half_ns)
+        reads[one.clock] = BracketedReading(counts[one.clock].raw, centre_ns, half_ns)

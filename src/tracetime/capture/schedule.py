@@ -33,7 +33,7 @@ _READS_PER_WRAP: Final = 4
 
 
 @dataclass
-class _Seen:
+class _LastSnapshot:
     """The last snapshot of one clock.
 
     Attributes:
@@ -86,11 +86,11 @@ class Schedule:
         wraps_ns = [ns for ns in map(_longest_of, domains.values()) if ns is not None]
         self._longest_ns = min([longest_ns, *wraps_ns])
         self._limits: dict[ClockId, Limits] = {}
-        self._seen: dict[ClockId, _Seen] = {}
+        self._seen: dict[ClockId, _LastSnapshot] = {}
         self._within: dict[ClockId, bool] = {}
         self._interval_ns = min([interval_ns, *wraps_ns])
         if target_error_ns is not None:
-            self._interval_ns = self._clamped(self._interval_ns)
+            self._interval_ns = self._clamp(self._interval_ns)
 
     @property
     def interval_ns(self) -> int:
@@ -124,7 +124,7 @@ class Schedule:
             wanted.append(int(min(2 * left_ns / wander, 1e18)) if wander else self._longest_ns)
         # The interval grows by steps, because one calm interval proves little; it shrinks at once.
         longest_ns = min([2 * self._interval_ns, *wanted])
-        self._interval_ns = self._clamped(longest_ns)
+        self._interval_ns = self._clamp(longest_ns)
 
     def _wander(
         self, clock: ClockId, reference: ClockId, at_ns: int, offset_ns: int, half_ns: int
@@ -134,7 +134,7 @@ class Schedule:
         if limits is None:
             limits = self._limits[clock] = self._limits_of(clock, reference)
         before = self._seen.get(clock)
-        now = self._seen[clock] = _Seen(at_ns, offset_ns, half_ns)
+        now = self._seen[clock] = _LastSnapshot(at_ns, offset_ns, half_ns)
         if before is None or at_ns <= before.at_ns:
             return limits.drift
         passed_ns = at_ns - before.at_ns
@@ -163,7 +163,7 @@ class Schedule:
             shared_oscillator=one.oscillator is not None and one.oscillator == other.oscillator,
         )
 
-    def _clamped(self, interval_ns: int) -> int:
+    def _clamp(self, interval_ns: int) -> int:
         return max(min(interval_ns, self._longest_ns), min(self._shortest_ns, self._longest_ns))
 
 

@@ -123,7 +123,7 @@ class CallersClock:
 
     def snapshot(self) -> Snapshot:
         """The snapshot of the quickest of some readings."""
-        quickest_ns, between_ns, ticks = min(self._bracketed() for _ in range(_TRIES))
+        quickest_ns, between_ns, ticks = min(self._read_bracket() for _ in range(_TRIES))
         # Both clocks may have just ticked, or be about to.
         steps_ns = math.ceil(max(self._domain.tick_ns or 0, self._domain.ns_per_tick or 0)) + 1
         return Snapshot(
@@ -132,7 +132,7 @@ class CallersClock:
             half_width_ns={self._clock: (quickest_ns + 1) // 2 + steps_ns},
         )
 
-    def _bracketed(self) -> tuple[int, int, int]:
+    def _read_bracket(self) -> tuple[int, int, int]:
         """The duration of a reading, trace time in its middle, and the reading."""
         posix = _READABLE[self._reference]
         before_ns = time.clock_gettime_ns(posix)

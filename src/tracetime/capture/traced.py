@@ -53,7 +53,7 @@ class Profile:
         self._chosen: dict[str, str | None] = {}
         for module in modules:
             self._add(module)
-        self._here = _Spans()
+        self._here = _OpenSpans()
         self._tool: int | None = self._free_tool()
         self._monitoring.use_tool_id(self._tool, "tracetime")
         kinds = self._monitoring.events
@@ -161,7 +161,7 @@ class Profile:
             span.__exit__(None, None, None)
 
 
-class _Spans(threading.local):
+class _OpenSpans(threading.local):
     """The spans that a thread is in."""
 
     def __init__(self) -> None:

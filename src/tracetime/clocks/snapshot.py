@@ -248,9 +248,9 @@ class Snapshot:
             self.clocks == other.clocks
             and self._readings == other._readings
             and self._reference == other._reference
-            and _same(self._half_width_ns, other._half_width_ns)
-            and _same(self._centre_ns, other._centre_ns)
-            and _same(self._frequency_scaled_ppm, other._frequency_scaled_ppm)
+            and _are_equal(self._half_width_ns, other._half_width_ns)
+            and _are_equal(self._centre_ns, other._centre_ns)
+            and _are_equal(self._frequency_scaled_ppm, other._frequency_scaled_ppm)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -260,7 +260,7 @@ class Snapshot:
         return f"Snapshot({{{inside}}})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (
+        return _restore, (
             dict(self._readings),
             self._reference,
             dict(self._half_width_ns),
@@ -269,7 +269,7 @@ class Snapshot:
         )
 
 
-def _restored(
+def _restore(
     readings: dict[ClockId, Reading],
     reference: ClockId | None,
     half_width_ns: dict[ClockId, npt.NDArray[np.int64]],
@@ -285,7 +285,7 @@ def _restored(
     )
 
 
-def _same(
+def _are_equal(
     one: Mapping[ClockId, npt.NDArray[np.int64]], other: Mapping[ClockId, npt.NDArray[np.int64]]
 ) -> bool:
     return one.keys() == other.keys() and all(

@@ -33,7 +33,7 @@ def exact_in_pandas(schema: pa.Schema) -> pa.Schema:
     Columns without nulls are integers of NumPy anyway. What pandas wrote of its own columns and of
     its index stays. pandas itself is not needed.
     """
-    metadata = _written(schema)
+    metadata = _pandas_metadata(schema)
     known = {column["field_name"] for column in metadata["columns"]}
     metadata["columns"] += [
         _column(field)
@@ -43,7 +43,7 @@ def exact_in_pandas(schema: pa.Schema) -> pa.Schema:
     return schema.with_metadata({**(schema.metadata or {}), _KEY: json.dumps(metadata)})
 
 
-def _written(schema: pa.Schema) -> dict[str, Any]:
+def _pandas_metadata(schema: pa.Schema) -> dict[str, Any]:
     """The metadata that a schema has, or none where they are not as pandas writes them."""
     try:
         metadata = json.loads((schema.metadata or {})[_KEY])

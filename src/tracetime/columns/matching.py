@@ -66,7 +66,7 @@ def match_messages(sent: Keys, received: Keys) -> MatchedMessages:
             another number of columns or another type of column on the other side.
     """
     sides = [keys if isinstance(keys, tuple) else (keys,) for keys in (sent, received)]
-    n, m, codes, known = numbered(*sides)
+    n, m, codes, known = number_keys(*sides)
     every = int(codes.max(initial=-1)) + 1
     is_sent = np.arange(n + m) < n
     index = np.concatenate([np.arange(n), np.arange(m)])
@@ -123,7 +123,7 @@ def _length(columns: Sequence[pa.Array]) -> int:
     return lengths.pop()
 
 
-def numbered(
+def number_keys(
     sent: Sequence[KeyColumn], received: Sequence[KeyColumn]
 ) -> tuple[int, int, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """A number for each key, the same for equal keys, of both sides after each other.
@@ -142,9 +142,9 @@ def numbered(
             "give the same columns of both sides"
         )
     n, m = _length(columns), _length(others)
-    codes, known = _codes(_together(columns[0], others[0]))
+    codes, known = _codes(_concatenate(columns[0], others[0]))
     for one, other in zip(columns[1:], others[1:], strict=True):
-        more, also = _codes(_together(one, other))
+        more, also = _codes(_concatenate(one, other))
         # Below the square of the number of messages: it fits.
         joined = codes * (int(more.max(initial=0)) + 1) + more
         codes, _ = _codes(arrow_of(joined))
@@ -152,7 +152,7 @@ def numbered(
     return n, m, codes, known
 
 
-def _together(one: pa.Array, other: pa.Array) -> pa.Array:
+def _concatenate(one: pa.Array, other: pa.Array) -> pa.Array:
     """The keys of both sides in one column."""
     nulls = pa.types.is_null(one.type) or pa.types.is_null(other.type)
     if not nulls and pa.types.is_integer(one.type) != pa.types.is_integer(other.type):

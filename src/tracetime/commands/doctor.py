@@ -13,7 +13,7 @@ from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import json_option, limits_of_reading, tolerance_option, traces_in
 from tracetime.commands.output import result_option
 from tracetime.commands.progress import Progress
-from tracetime.commands.show import console, print_json, print_result, print_text, wrapped
+from tracetime.commands.show import console, print_json, print_result, print_text, wrap
 from tracetime.commands.terminal import echo, echo_error
 from tracetime.errors import TracetimeError, UsageError
 from tracetime.text import count, did_you_mean, printable
@@ -268,7 +268,7 @@ def _print(path: str, findings: list[Finding], verbose: bool) -> None:
         ]
         echo(f"{path}: {', '.join(found)}")
     before = None
-    for finding, more in _folded(findings, verbose):
+    for finding, more in _fold(findings, verbose):
         brief = finding.severity == "info" and not verbose
         if not (brief and before == "info"):
             echo()
@@ -276,7 +276,7 @@ def _print(path: str, findings: list[Finding], verbose: bool) -> None:
         before = finding.severity
 
 
-def _folded(findings: Iterable[Finding], verbose: bool) -> Iterator[tuple[Finding, int]]:
+def _fold(findings: Iterable[Finding], verbose: bool) -> Iterator[tuple[Finding, int]]:
     """Yield the findings to print, each with how many alike are left out after it."""
     findings = list(findings)
     total = Counter((finding.severity, finding.code) for finding in findings)
@@ -298,14 +298,14 @@ def _print_finding(
 ) -> None:
     head = finding.severity
     title = f"{head}: {finding.title} [{finding.code}]"
-    lines = wrapped(screen, title, indent, indent + "  ")
+    lines = wrap(screen, title, indent, indent + "  ")
     # Coloured after wrapping, which would count the characters of the colour.
     coloured = click.style(head, fg=_COLOURS[finding.severity], bold=True)
     echo(lines.replace(head, coloured, 1), styled=True)
     if finding.severity != "info" or verbose:
         for line in _details(finding):
             print_text(screen, line, indent + "  ", indent + "    ")
-        for consequence, others in _folded(finding.consequences, verbose):
+        for consequence, others in _fold(finding.consequences, verbose):
             print_text(screen, "This leads to:", indent + "  ")
             _print_finding(screen, consequence, indent + "    ", verbose, others)
     if more:

@@ -76,7 +76,7 @@ def command(
         _print(summary)
         if out is not None:
             echo(f"\nreport: {printable(out)} ({size(written)})")
-    return CHECK_FAILED if _failed(summary, fail_on) else DONE
+    return CHECK_FAILED if _is_failure(summary, fail_on) else DONE
 
 
 class Page(TypedDict):
@@ -91,7 +91,7 @@ class Page(TypedDict):
     bytes: Count
 
 
-def _failed(summary: DataSetSummary, fail_on: str | None) -> bool:
+def _is_failure(summary: DataSetSummary, fail_on: str | None) -> bool:
     if fail_on == "worse":
         return summary.comparison is not None and bool(summary.comparison.worse)
     errors = bool(summary.errors)
@@ -116,7 +116,7 @@ def _print(summary: DataSetSummary) -> None:
 
 
 def _print_worse(screen: Console, summary: DataSetSummary, folder: str) -> None:
-    from tracetime.fleet.summary_text import measured, what_is_worse
+    from tracetime.fleet.summary_text import value_text, what_is_worse
 
     found = summary.comparison
     assert found is not None
@@ -124,8 +124,8 @@ def _print_worse(screen: Console, summary: DataSetSummary, folder: str) -> None:
         (
             one.model,
             what_is_worse(one),
-            measured(one.measure, one.before) if one.before or one.code is None else "-",
-            measured(one.measure, one.after),
+            value_text(one.measure, one.before) if one.before or one.code is None else "-",
+            value_text(one.measure, one.after),
             (one.trace or "").removeprefix(folder),
         )
         for one in found.worse
@@ -182,15 +182,15 @@ def _print_pairs(screen: Console, summary: DataSetSummary) -> None:
 
 
 def _print_outliers(screen: Console, summary: DataSetSummary, folder: str) -> None:
-    from tracetime.fleet.summary_text import measure_name, measured, pair_name
+    from tracetime.fleet.summary_text import measure_name, pair_name, value_text
 
     rows = [
         (
             one.trace.removeprefix(folder),
             one.model,
             f"{measure_name(one.measure)} of {pair_name(one.clock, one.reference)}",
-            measured(one.measure, one.value),
-            measured(one.measure, one.usual),
+            value_text(one.measure, one.value),
+            value_text(one.measure, one.usual),
         )
         for one in summary.outliers
     ]

@@ -259,9 +259,9 @@ def warn_of_absent(
         return
     context = click.get_current_context(silent=True)
     typed: Mapping[ClockId, str] = {} if context is None else context.meta.get(_TYPED, {})
-    missing = _listed(typed.get(clock, str(clock)) for clock in absent)
+    missing = _list(typed.get(clock, str(clock)) for clock in absent)
     known = fold(sorted(present), lambda clock: names.get(clock) or str(clock))
-    have = f"the clocks are {_listed(dict.fromkeys(known.values()))}"
+    have = f"the clocks are {_list(dict.fromkeys(known.values()))}"
     echo(
         f"warning: no snapshot has {missing}, which options name; "
         f"{have if known else 'there are no snapshots'}",
@@ -289,7 +289,7 @@ def warn_of_unused(limits: Mapping[str, Collection[Any]]) -> None:
         )
 
 
-def _listed(words: Iterable[str]) -> str:
+def _list(words: Iterable[str]) -> str:
     every = list(words)
     more = f" and {len(every) - _MOST_NAMED} more" if len(every) > _MOST_NAMED else ""
     return ", ".join(map(printable, every[:_MOST_NAMED])) + more

@@ -61,7 +61,7 @@ def command(clock: WallClock, source: SourceName | None, as_json: bool) -> None:
         print_json(_facts(now, service.refusals))
         return
     for name, ns in _times(now).items():
-        echo(f"{name:<10} {_written(now, ns)}")
+        echo(f"{name:<10} {_time_text(now, ns)}")
     of = "UTC" if clock == "REALTIME" else "TAI"
     echo(
         f"The estimate is within {duration(now.half_width_ns)} of {of}, as {now.source} said "
@@ -75,7 +75,7 @@ def _times(now: TrueTime) -> dict[str, int]:
     return {"earliest": now.earliest_ns, "estimate": now.estimate_ns, "latest": now.latest_ns}
 
 
-def _written(now: TrueTime, ns: int) -> str:
+def _time_text(now: TrueTime, ns: int) -> str:
     text = format_wall_time(ns)
     return text if now.clock == "REALTIME" else f"{text.removesuffix('Z')} TAI"
 
@@ -121,8 +121,8 @@ def _facts(now: TrueTime, refusals: dict[str, str]) -> Now:
         "source": now.source,
         "age_ns": now.age_ns,
         "half_width_ns": now.half_width_ns,
-        "earliest": _written(now, now.earliest_ns),
-        "estimate": _written(now, now.estimate_ns),
-        "latest": _written(now, now.latest_ns),
+        "earliest": _time_text(now, now.earliest_ns),
+        "estimate": _time_text(now, now.estimate_ns),
+        "latest": _time_text(now, now.latest_ns),
         "not_used": [Unavailable(*refusal) for refusal in refusals.items()],
     }

@@ -158,10 +158,10 @@ def console() -> Console:
 
 def print_text(screen: Console, text: str, indent: str = "", hanging: str = "") -> None:
     """Print `text` wrapped to the screen's width, its further lines indented by `hanging`."""
-    echo(wrapped(screen, text, indent, hanging))
+    echo(wrap(screen, text, indent, hanging))
 
 
-def wrapped(screen: Console, text: str, indent: str = "", hanging: str = "") -> str:
+def wrap(screen: Console, text: str, indent: str = "", hanging: str = "") -> str:
     """Return the text that `print_text` prints. A number stays on the line of its unit."""
     wrap = textwrap.TextWrapper(
         screen.width,

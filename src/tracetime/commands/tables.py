@@ -106,7 +106,7 @@ def table_options(function: F) -> F:
     return cast("F", command)
 
 
-def _mapped(texts: Iterable[str], known: Collection[str]) -> Mapped:
+def _parse_map(texts: Iterable[str], known: Collection[str]) -> Mapped:
     """The clocks and the new names of columns, from [NEW=]COLUMN:CLOCK; known: the columns."""
     mapped = Mapped({}, {})
     for text in texts:
@@ -168,7 +168,7 @@ def convert_mapped(  # noqa: PLR0913  the options of the command
     with contextlib.ExitStack() as stack:
         stack.enter_context(Progress("converting"))
         source = stack.enter_context(open_table(path, reading["max_expansion"], reading["partial"]))
-        mapped = _mapped(table.maps, source.columns)
+        mapped = _parse_map(table.maps, source.columns)
         graph, trace_clock = stack.enter_context(_graph(table.graph, reading, domains))
         file = stack.enter_context(file_for(out, f".{kind}"))
         warn_of_absent_in(graph, domains)

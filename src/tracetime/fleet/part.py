@@ -21,7 +21,7 @@ from tracetime.errors import ConversionError, TraceError, TracetimeError, UsageE
 from tracetime.fleet.clocks import SCHEMA, clocks_batch
 from tracetime.fleet.options import Options
 from tracetime.fleet.records import Record, log_of, part_name, put_json, rejected_of
-from tracetime.fleet.sources import Source, fetched, file_of, source_of
+from tracetime.fleet.sources import Source, fetch, file_of, source_of
 from tracetime.fleet.store import Store, open_store
 from tracetime.formats import open_trace
 from tracetime.sql.tables import FINDINGS, findings_batch
@@ -89,7 +89,7 @@ def convert_one(uri: str, out: str, options: Options) -> Record:
     with store.workspace() as folder, keep_inputs():
         source, record = source_of(uri), None
         try:
-            with fetched(uri, folder) as path:
+            with fetch(uri, folder) as path:
                 record = _part(source, path, folder, store, options)
             if source_of(uri).stamp != source.stamp:
                 raise UsageError(f"{uri!r} was changed while it was read; try again")

@@ -62,7 +62,7 @@ def run_in_ray(
         UsageError: Ray is not installed, or the cluster cannot be used.
     """
     ray = _load()
-    with _connected(ray, address, workers, memory):
+    with _connection(ray, address, workers, memory):
         _check_memory(ray, memory)
 
         @ray.remote(num_cpus=1, memory=memory, max_retries=_AGAIN)  # type: ignore[untyped-decorator]
@@ -128,7 +128,7 @@ def _running(ray: Any, refs: list[Any], timeout_s: float) -> list[Any]:
 
 
 @contextlib.contextmanager
-def _connected(ray: Any, address: str, workers: int | None, memory: int) -> Iterator[None]:
+def _connection(ray: Any, address: str, workers: int | None, memory: int) -> Iterator[None]:
     """Connect to a cluster, or start one; one that the caller is connected to is used as it is."""
     if ray.is_initialized():
         yield

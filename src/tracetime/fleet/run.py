@@ -152,7 +152,7 @@ def run(
         progress(at)
     one = partial(_call, function, out, options)
     try:
-        for record in engine(one, plan.todo, partial(_died, store, options)):
+        for record in engine(one, plan.todo, partial(_reject_dead, store, options)):
             _settle(record, store, options, plan)
             _count(record, summary)
             at.done += 1
@@ -244,7 +244,7 @@ def _count(record: Record, summary: FleetSummary) -> None:
         summary.errors.append(Rejected(record.uri, record.error["message"]))
 
 
-def _died(store: Store, options: Options, uri: str) -> Record:
+def _reject_dead(store: Store, options: Options, uri: str) -> Record:
     """Reject a trace whose process dies."""
     message = "the process that read it was killed, twice: out of memory, or by a fault of ours"
     error = {"code": "killed", "message": message, "offset": None, "packet": None}

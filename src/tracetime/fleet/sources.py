@@ -88,7 +88,7 @@ def find_sources(uris: Iterable[str], leave_out: str = "") -> Iterator[Source]:
     """
     known = set()
     for uri in uris:
-        for listed in _listed(uri) if uri.startswith(_LIST) else (uri,):
+        for listed in _list(uri) if uri.startswith(_LIST) else (uri,):
             named = path_or_url(listed)
             find = _remote if is_remote(named) else _local
             for source in find(named, leave_out):
@@ -97,7 +97,7 @@ def find_sources(uris: Iterable[str], leave_out: str = "") -> Iterator[Source]:
                     yield source
 
 
-def _listed(uri: str) -> list[str]:
+def _list(uri: str) -> list[str]:
     with open_to_read(uri.removeprefix(_LIST)) as file:
         lines = file.read().removeprefix(codecs.BOM_UTF8).splitlines()
     texts = [os.fsdecode(line).strip() for line in lines]
@@ -138,7 +138,7 @@ def _files_below(path: str) -> Iterator[str]:
 
 def _remote(uri: str, leave_out: str) -> Iterator[Source]:
     fs, path = filesystem(uri)
-    with reached(uri, "read"):
+    with usage_errors(uri, "read"):
         if glob.has_magic(path) and not fs.isfile(path):
             found = fs.glob(path, detail=True)
         elif fs.isdir(path):
@@ -168,7 +168,7 @@ def _is_hidden(name: str, folder: str) -> bool:
 
 
 @contextlib.contextmanager
-def reached(uri: str, verb: Literal["read", "write"]) -> Iterator[None]:
+def usage_errors(uri: str, verb: Literal["read", "write"]) -> Iterator[None]:
     """A context in which errors of a file system become a `UsageError`."""
     try:
         yield
@@ -210,7 +210,7 @@ def _of_info(info: dict[str, Any]) -> tuple[str, int]:
 
 
 @contextlib.contextmanager
-def fetched(uri: str, folder: Path) -> Iterator[Path]:
+def fetch(uri: str, folder: Path) -> Iterator[Path]:
     """Give the path of a file; one that is remote is copied into `folder` first.
 
     Raises:
@@ -221,6 +221,6 @@ def fetched(uri: str, folder: Path) -> Iterator[Path]:
         return
     fs, path = filesystem(uri)
     copy = folder / "trace"
-    with reached(uri, "read"):
+    with usage_errors(uri, "read"):
         fs.get_file(path, str(copy))
     yield copy

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from tracetime.atomic_file import refuse_input
 from tracetime.errors import UsageError
-from tracetime.fleet.sources import filesystem, is_remote, reached
+from tracetime.fleet.sources import filesystem, is_remote, usage_errors
 
 _WORK: Final = ".work"
 """Of a directory: where files are until they are whole. No reader of tables looks there."""
@@ -113,21 +113,21 @@ class LocalStore:
             with contextlib.suppress(FileNotFoundError):
                 home.mkdir(exist_ok=True)
                 folder = Path(tempfile.mkdtemp(dir=home))
-                if (lock := _locked(folder)) is not None:
+                if (lock := _lock(folder)) is not None:
                     return folder, lock
 
     def clean(self) -> None:
         home = self._root / _WORK
         with contextlib.suppress(FileNotFoundError):
             for folder in list(home.iterdir()):
-                if (lock := _locked(folder)) is not None:
+                if (lock := _lock(folder)) is not None:
                     shutil.rmtree(folder, ignore_errors=True)
                     os.close(lock)
             with contextlib.suppress(OSError):  # Another run has one.
                 home.rmdir()
 
 
-def _locked(folder: Path) -> int | None:
+def _lock(folder: Path) -> int | None:
     """Lock a directory, until the descriptor is closed; None where another process has."""
     try:
         found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -151,7 +151,7 @@ class RemoteStore:
         self._root = root.rstrip("/")
 
     def names(self, folder: str) -> list[str]:
-        with reached(self._url, "read"):
+        with usage_errors(self._url, "read"):
             self._fs.invalidate_cache()
             try:
                 found = self._fs.ls(f"{self._root}/{folder}", detail=True)
@@ -165,7 +165,7 @@ class RemoteStore:
         every = list(paths)
         for start in range(0, len(every), _AT_ONCE):
             some = every[start : start + _AT_ONCE]
-            with reached(self._url, "read"):
+            with usage_errors(self._url, "read"):
                 # Of a range s3fs does not first ask for the size, and for a directory of the name.
                 found = self._fs.cat_ranges(some, 0, None, on_error="return")
                 for content in found:
@@ -176,16 +176,16 @@ class RemoteStore:
                     yield paths[path], content
 
     def has(self, name: str) -> bool:
-        with reached(self._url, "read"):
+        with usage_errors(self._url, "read"):
             self._fs.invalidate_cache()
             return bool(self._fs.isfile(f"{self._root}/{name}"))
 
     def put(self, path: Path, name: str) -> None:
-        with reached(self._url, "write"):
+        with usage_errors(self._url, "write"):
             self._fs.put_file(str(path), f"{self._root}/{name}")
 
     def remove(self, name: str) -> None:
-        with reached(self._url, "write"), contextlib.suppress(FileNotFoundError):
+        with usage_errors(self._url, "write"), contextlib.suppress(FileNotFoundError):
             self._fs.rm_file(f"{self._root}/{name}")
 
     @contextlib.contextmanager

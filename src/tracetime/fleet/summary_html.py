@@ -14,9 +14,9 @@ from tracetime.fleet.figures import DataSetSummary, FindingFigures, PairFigures,
 from tracetime.fleet.summary_text import (
     common_folder,
     measure_name,
-    measured,
     pair_name,
     spread,
+    value_text,
     verdict,
     what_is_worse,
     worst_bar,
@@ -122,8 +122,8 @@ def _worse(summary: DataSetSummary, folder: str) -> Html | None:
         [
             printable(one.model),
             printable(what_is_worse(one)),
-            Cell(_measured(one.measure, one.before), one.before),
-            Cell(_measured(one.measure, one.after), one.after),
+            Cell(_value_cell(one.measure, one.before), one.before),
+            Cell(_value_cell(one.measure, one.after), one.after),
             _trace(one.trace, folder),
         ]
         for one in found.worse
@@ -140,8 +140,8 @@ def _worse(summary: DataSetSummary, folder: str) -> Html | None:
     )
 
 
-def _measured(measure: str, value: float) -> str:
-    return measured(measure, value) if value or measure != "finding" else "-"
+def _value_cell(measure: str, value: float) -> str:
+    return value_text(measure, value) if value or measure != "finding" else "-"
 
 
 def _findings(summary: DataSetSummary, folder: str) -> Html:
@@ -306,8 +306,8 @@ def _outliers(summary: DataSetSummary, folder: str) -> Html:
             printable(one.model),
             printable(pair_name(one.clock, one.reference)),
             measure_name(one.measure),
-            Cell(measured(one.measure, one.value), one.value),
-            Cell(measured(one.measure, one.usual), one.usual),
+            Cell(value_text(one.measure, one.value), one.value),
+            Cell(value_text(one.measure, one.usual), one.usual),
         ]
         for one in summary.outliers
     ]

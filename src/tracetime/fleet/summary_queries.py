@@ -180,7 +180,7 @@ def _figures(named: str) -> DataSetSummary:
             try:
                 for name, parts in tables.items():
                     _fill(con, name, parts)
-                return _queried(con, named, len(store.names(rejected_of("findings"))))
+                return _query(con, named, len(store.names(rejected_of("findings"))))
             except (duckdb.Error, pa.ArrowException, OSError) as error:
                 raise UsageError(
                     f"cannot read the data set {dataset!r}: {error}; what is damaged is made again "
@@ -225,7 +225,7 @@ def _fill(
         con.unregister("some_parts")
 
 
-def _queried(con: duckdb.DuckDBPyConnection, dataset: str, rejected: int) -> DataSetSummary:
+def _query(con: duckdb.DuckDBPyConnection, dataset: str, rejected: int) -> DataSetSummary:
     con.execute("create temp table of_model as select distinct trace, model from clocks")
     con.execute(_FINDINGS)
     models = [ModelFigures(*row) for row in con.execute(_MODELS).fetchall()]

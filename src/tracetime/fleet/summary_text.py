@@ -21,7 +21,7 @@ _NAMES: Final = {
 }
 
 
-def measured(measure: str, value: float) -> str:
+def value_text(measure: str, value: float) -> str:
     """A value of a measure, with its unit."""
     if measure == "worst_bar_ns":
         return half_width(value)
@@ -44,7 +44,7 @@ def spread(measure: str, found: Spread | None) -> str:
     """The median of a measure, and the range of nearly all values: +12 ppm (+11 to +14)."""
     if found is None:
         return "-"
-    middle, low, high = (measured(measure, one) for one in (found.median, found.low, found.high))
+    middle, low, high = (value_text(measure, one) for one in (found.median, found.low, found.high))
     if low == high:
         return middle
     return f"{middle} ({low.removesuffix(' ppm')} to {high.removesuffix(' ppm')})"
@@ -101,7 +101,7 @@ def verdict(summary: DataSetSummary) -> str:
 
 def common_folder(summary: DataSetSummary) -> str:
     """The folder of all traces that a summary names, with its slash; empty where there is none."""
-    named = list(_named(summary))
+    named = list(_named_traces(summary))
     if not named:
         return ""
     least, most = min(named), max(named)
@@ -110,7 +110,7 @@ def common_folder(summary: DataSetSummary) -> str:
     return folder if len(folder) > 1 else ""
 
 
-def _named(summary: DataSetSummary) -> Iterable[str]:
+def _named_traces(summary: DataSetSummary) -> Iterable[str]:
     worse = summary.comparison.worse if summary.comparison is not None else []
     yield from (one.trace for one in summary.findings)
     yield from (one.trace for one in summary.outliers)

@@ -84,7 +84,7 @@ def refusal(
     ordered: those that have orders, which floor does not use.
     """
     unknown = {"unknown_source_clock": source, "unknown_target_clock": target}.get(reason)
-    there = "" if unknown is None else listed(clocks)
+    there = "" if unknown is None else clock_list(clocks)
     if unknown in ordered:
         there = "orders alone tie it to others, and floor does not use them: use policy='tube'"
     more = ", or policy='tube', which uses orders, too" if ordered else ""
@@ -99,7 +99,7 @@ def refusal(
     return ConversionError(text, reason)
 
 
-def listed(clocks: Sequence[ClockId], called: Callable[[ClockId], str] = str) -> str:
+def clock_list(clocks: Sequence[ClockId], called: Callable[[ClockId], str] = str) -> str:
     """The list of a graph's clocks, by their names, in words."""
     named = ", ".join(printable(called(clock)) for clock in clocks[:12]) or "no clocks"
     more = f" and {len(clocks) - 12} more" if len(clocks) > 12 else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from tracetime.clocks.ids import BUILTIN_IDS, OWN_PREFIX, ClockId, ClockLike, hashed_name
 from tracetime.errors import ConversionError, UsageError
-from tracetime.graph.arguments import clock_of_caller, listed
+from tracetime.graph.arguments import clock_list, clock_of_caller
 from tracetime.text import did_you_mean, printable
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def clock_named(graph: Graph, text: ClockLike) -> ClockId:
         if fault is not None and known and not _is_id(text.partition("@")[0]):
             near = _near(graph, known, text)
             raise UsageError(
-                f"{text!r} is not a clock{near or ':'} {listed(known, graph.state.name)}"
+                f"{text!r} is not a clock{near or ':'} {clock_list(known, graph.state.name)}"
             )
     if parsed is None:
         assert fault is not None
@@ -79,7 +79,7 @@ def unknown_name(
     known = _known(graph)
     if clock_named(graph, text) in known:
         return None
-    near, have = _near(graph, known, name), listed(known, graph.state.name)
+    near, have = _near(graph, known, name), clock_list(known, graph.state.name)
     return ConversionError(f"no snapshot has {text}{near or ':'} {have}", reason)
 
 

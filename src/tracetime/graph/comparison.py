@@ -35,7 +35,7 @@ def eventful(graph: Graph) -> list[tuple[ClockId, ClockId]]:
         ones, others = lists.compared()
         nodes = contents.nodes()
         steady = kernel.steady(graph.state.engine, nodes[ones], nodes[others])
-        ordered = _ordered(graph)
+        ordered = _ordered_pairs(graph)
     measured = np.array([graph.state.measured.has(clock) for clock in lists.clocks], dtype=bool)
     plain = np.array([_is_plain(graph.state, clock) for clock in lists.clocks], dtype=bool)
     # One snapshot shows no change, whatever was declared of its clocks.
@@ -47,7 +47,7 @@ def eventful(graph: Graph) -> list[tuple[ClockId, ClockId]]:
     return [*found, *(pair for pair in ordered if known.isdisjoint((pair, pair[::-1])))]
 
 
-def _ordered(graph: Graph) -> list[tuple[ClockId, ClockId]]:
+def _ordered_pairs(graph: Graph) -> list[tuple[ClockId, ClockId]]:
     """The pairs with orders, but for those that share no snapshot and whose two orders agree.
 
     One offset explains one or two orders of clocks of one rate that do not cross.

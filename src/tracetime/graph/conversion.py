@@ -66,7 +66,7 @@ def by_floor(graph: Graph, given: Given, source: ClockId, target: ClockId, *, ma
             raise by_name(graph, error) from None
         values, bad = _nothing(given)
     if bad is not None and not mask:
-        raise unconverted(graph, given, source, target, bad)
+        raise conversion_error(graph, given, source, target, bad)
     return given.shaped(values, bad, mask)
 
 
@@ -97,19 +97,19 @@ def _by_tube(graph: Graph, request: Request, mask: bool) -> tuple[Values, Marks 
     given, source, target, bars, near = request
     _check_nulls(given, mask)
     try:
-        reached = bounded(graph, given.values, source, target, bars, near)
-        estimate, bad = reached.estimate, unplaced(reached.status)
+        reached = convert_with_bars(graph, given.values, source, target, bars, near)
+        estimate, bad = reached.estimate, missing_marks(reached.status)
     except ConversionError as error:
         if not mask:
             raise by_name(graph, error) from None
         estimate, bad = _nothing(given)
         reached = Reached(estimate, estimate, estimate, bad)
     if bad is not None and not mask:
-        raise unconverted(graph, given, source, target, bad, *reached[1:3])
+        raise conversion_error(graph, given, source, target, bad, *reached[1:3])
     return estimate, bad, reached
 
 
-def unplaced(status: Marks) -> Marks | None:
+def missing_marks(status: Marks) -> Marks | None:
     """The marks of values that have no estimate; None where all have one."""
     if not status.any():
         return None
@@ -127,7 +127,7 @@ def _nothing(given: Given) -> tuple[Values, Marks]:
     return np.zeros_like(given.values), np.full(len(given.values), OVERFLOW, dtype=np.uint8)
 
 
-def unconverted(
+def conversion_error(
     graph: Graph,
     given: Given,
     source: ClockId,
@@ -206,7 +206,7 @@ def _one(result: Result) -> int:
     return result
 
 
-def bounded(
+def convert_with_bars(
     graph: Graph,
     values: Values,
     source: ClockId,
@@ -262,7 +262,7 @@ def with_reasons(
     """
     try:
         if policy == "tube" or source == target:
-            return bounded(graph, values, source, target, bars)
+            return convert_with_bars(graph, values, source, target, bars)
         found, bad = graph.floor.route(source, target).convert(values)
     except ConversionError as error:
         none = np.zeros_like(values)
@@ -281,7 +281,7 @@ def _span(graph: Graph, near: ClockTimes, source: ClockId, n: int) -> Near:
     times, clock = take(near[0]), clock_named(graph, near[1])
     if times.missing is not None or not (times.scalar or len(times.values) == n):
         raise UsageError(f"near is one timestamp, or {n} of them without nulls")
-    there = bounded(graph, times.values, clock, source, "estimated")
+    there = convert_with_bars(graph, times.values, clock, source, "estimated")
 
     def span(_: Counter) -> tuple[Values, Values]:
         return np.broadcast_to(there.earliest, n), np.broadcast_to(there.latest, n)

@@ -42,7 +42,7 @@ def join(into: Graph, other: Graph, renamed: Renamed) -> None:
     with into.lock, other.lock:
         _join_domains(into.state, other.state, renamed)
         numbers = _join_snapshots(into.state, other, renamed)
-        into.state.between = _between(into.state, other.state, renamed, numbers)
+        into.state.between = _join_bounds(into.state, other.state, renamed, numbers)
         _join_orders(into.state, other.state, renamed)
         _join_events(into.state, other.state, renamed)
         into.state.given.update({renamed(c): name for c, name in other.state.given.items()})
@@ -123,7 +123,9 @@ def _join_snapshots(state: GraphState, other: Graph, renamed: Renamed) -> Values
     return numbers
 
 
-def _between(state: GraphState, other: GraphState, renamed: Renamed, numbers: Values) -> Between:
+def _join_bounds(
+    state: GraphState, other: GraphState, renamed: Renamed, numbers: Values
+) -> Between:
     """The bounds of both graphs; those of a pair of clocks that both have, together."""
     found: dict[tuple[ClockId, ClockId], list[Boxes]] = {}
     for pair in state.between.pairs():

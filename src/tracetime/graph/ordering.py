@@ -11,7 +11,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, REASONS, ConversionError, UsageError
 from tracetime.graph.arguments import ClockTimes
 from tracetime.graph.clock_lookup import clock_named
-from tracetime.graph.conversion import bounded, by_name, unconverted, unplaced
+from tracetime.graph.conversion import by_name, conversion_error, convert_with_bars, missing_marks
 from tracetime.graph.graph import Graph
 from tracetime.graph.rate import saturated_ns
 from tracetime.graph.tube.bars import Bars, check_bars
@@ -92,12 +92,12 @@ def _on_reference(
     if clock == reference:
         there = own_bars(graph, given.values, clock)
         return there, there
-    reached = bounded(graph, given.values, clock, reference, bars)
-    bad = unplaced(reached.status)
+    reached = convert_with_bars(graph, given.values, clock, reference, bars)
+    bad = missing_marks(reached.status)
     if bad is not None and graph.tubes.counter(clock) is None:
         bad = np.where(bad == AMBIGUOUS_SOURCE, np.uint8(0), bad)
     if bad is not None and bad.any():
-        raise unconverted(graph, given, clock, reference, bad, *reached[1:3])
+        raise conversion_error(graph, given, clock, reference, bad, *reached[1:3])
     return reached.earliest, reached.latest
 
 

@@ -85,7 +85,7 @@ def take(ts: Any) -> Given:
     """
     # SupportsIndex last: it looks for the method by its name, which takes us.
     if not isinstance(ts, (np.ndarray, bool, np.bool_)) and isinstance(ts, SupportsIndex):
-        return Given(np.array([_checked(operator.index(ts))], dtype=np.int64), None, True)
+        return Given(np.array([_check(operator.index(ts))], dtype=np.int64), None, True)
     missing = None
     if not isinstance(ts, np.ndarray) and hasattr(ts, "dtype") and hasattr(ts, "__len__"):
         ts = _arrow_of(ts)
@@ -98,7 +98,7 @@ def take(ts: Any) -> Given:
     elif isinstance(ts, (list, tuple)):
         if not all(isinstance(t, SupportsIndex) and not isinstance(t, bool) for t in ts):
             raise UsageError("timestamps are whole numbers: no floats, no bools")
-        ts = np.array([_checked(operator.index(t)) for t in ts], dtype=np.int64)
+        ts = np.array([_check(operator.index(t)) for t in ts], dtype=np.int64)
     elif not hasattr(ts, "__array__"):
         raise UsageError(
             f"timestamps are an int, a list, or a NumPy or Arrow array, not a {type(ts).__name__}"
@@ -146,7 +146,7 @@ def _is_arrow(ts: Any) -> bool:
     return type(ts).__module__.partition(".")[0] == "pyarrow" and hasattr(ts, "null_count")
 
 
-def _checked(value: int) -> int:
+def _check(value: int) -> int:
     if not INT64_MIN <= value <= INT64_MAX:
         raise UsageError(f"timestamp {value} does not fit in int64")
     return value

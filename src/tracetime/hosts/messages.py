@@ -76,7 +76,7 @@ class Reply(NamedTuple):
 def write_request(nonce: bytes, key: bytes | None = None) -> bytes:
     """Return the bytes of a request; nonce: 16 bytes."""
     head = _MAGIC + bytes((_VERSION, _REQUEST, 0, 0))
-    return _signed(head + nonce + _NO_REPLY, key)
+    return _sign(head + nonce + _NO_REPLY, key)
 
 
 def read_request(data: bytes, key: bytes | None = None) -> bytes | None:
@@ -90,7 +90,7 @@ def read_request(data: bytes, key: bytes | None = None) -> bytes | None:
 
 def write_reply(reply: Reply, key: bytes | None = None) -> bytes:
     """Return the bytes of a reply."""
-    return _signed(_BODY.pack(_MAGIC, _VERSION, _REPLY, 0, *reply), key)
+    return _sign(_BODY.pack(_MAGIC, _VERSION, _REPLY, 0, *reply), key)
 
 
 def read_reply(data: bytes, key: bytes | None = None) -> Reply | None:
@@ -103,7 +103,7 @@ def read_reply(data: bytes, key: bytes | None = None) -> Reply | None:
     return Reply(*fields)
 
 
-def _signed(body: bytes, key: bytes | None) -> bytes:
+def _sign(body: bytes, key: bytes | None) -> bytes:
     return body + (_NO_TAG if key is None else _tag(body, key))
 
 

@@ -25,7 +25,7 @@ _MOST_SAID: Final = 4096
 _LONGEST_LINE: Final = 200
 
 
-class Exchanged(NamedTuple):
+class TimedReply(NamedTuple):
     """A reply, and BOOTTIME before its request left and after it came in."""
 
     reply: Reply
@@ -38,7 +38,7 @@ class Transport(Protocol):
 
     def exchange(
         self, request: bytes, take: Callable[[bytes], Reply | None], timeout_s: float
-    ) -> Exchanged | None:
+    ) -> TimedReply | None:
         """Send a request, and return the reply that `take` accepts; None where none comes."""
 
     def interrupt(self) -> None:
@@ -61,13 +61,13 @@ class UdpTransport:
     def __init__(self, address: str) -> None:
         self._address = address
         self._places = deque(resolve(address))
-        self._socket = self._connected()
+        self._socket = self._connect()
         self._sent = 0
         self._has_replied = self._interrupted = False
 
     def exchange(
         self, request: bytes, take: Callable[[bytes], Reply | None], timeout_s: float
-    ) -> Exchanged | None:
+    ) -> TimedReply | None:
         end = time.monotonic() + timeout_s
         for _ in range(len(self._places)):
             made = self._exchange(request, take, end)
@@ -75,13 +75,13 @@ class UdpTransport:
             if self._has_replied or len(self._places) == 1 or self._interrupted:
                 return made
             self._places.rotate(-1)
-            before, self._socket, self._sent = self._socket, self._connected(), 0
+            before, self._socket, self._sent = self._socket, self._connect(), 0
             before.close()
             if time.monotonic() >= end:
                 break
         return None
 
-    def _connected(self) -> StampedSocket:
+    def _connect(self) -> StampedSocket:
         """A socket to the first place that can be connected to, which then comes first of all.
 
         Raises:
@@ -107,7 +107,7 @@ class UdpTransport:
 
     def _exchange(
         self, request: bytes, take: Callable[[bytes], Reply | None], end: float
-    ) -> Exchanged | None:
+    ) -> TimedReply | None:
         times = self._socket.times
         if times is not None:
             times.update()
@@ -130,12 +130,12 @@ class UdpTransport:
             if reply is not None:
                 break
         if times is None:
-            return Exchanged(reply, written_ns, read_ns)
+            return TimedReply(reply, written_ns, read_ns)
         departures += self._socket.departures(_MOST_STAMPS)
         times.update()
         left = next((ns for one, ns in departures if one == number), None)
         returned_ns = times.came_in(stamp, read_ns)
-        return Exchanged(reply, times.left(left, written_ns, returned_ns), returned_ns)
+        return TimedReply(reply, times.left(left, written_ns, returned_ns), returned_ns)
 
     def _next(
         self, end: float, departures: list[tuple[int, int]]
@@ -199,7 +199,7 @@ class PipeTransport:
 
     def exchange(
         self, request: bytes, take: Callable[[bytes], Reply | None], timeout_s: float
-    ) -> Exchanged | None:
+    ) -> TimedReply | None:
         end = time.monotonic() + timeout_s
         sent_ns = self._write(request, end)
         if sent_ns is None:
@@ -208,7 +208,7 @@ class PipeTransport:
             returned_ns = boottime_ns()
             reply = take(data)
             if reply is not None:
-                return Exchanged(reply, sent_ns, returned_ns)
+                return TimedReply(reply, sent_ns, returned_ns)
             if data[:4] != request[:4]:
                 raise SourceError(
                     f"{self._command} printed something else than replies: `tracetime serve "
@@ -249,10 +249,10 @@ class PipeTransport:
     def _ended(self) -> SourceError:
         return SourceError(
             f"{self._command} ended: does `tracetime serve --stdio` run on the other side?"
-            + self._said()
+            + self._last_error_line()
         )
 
-    def _said(self) -> str:
+    def _last_error_line(self) -> str:
         """The last line of the process on its standard error, where nobody has seen it."""
         errors = self._process.stderr
         end = time.monotonic() + _SAYS_WITHIN_S

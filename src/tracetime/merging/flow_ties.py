@@ -19,7 +19,13 @@ from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile, of_file
 from tracetime.merging.ties import Tie
 from tracetime.text import count
-from tracetime.trace.flows import FlowOrders, between_files, by_clocks, flow_orders, joined_steps
+from tracetime.trace.flows import (
+    FlowOrders,
+    between_files,
+    by_clocks,
+    concatenate_steps,
+    flow_orders,
+)
 
 
 def add_flows_between(graph: Graph, files: Sequence[MergedFile], boots: Boots) -> list[Tie]:
@@ -41,7 +47,7 @@ def add_flows_between(graph: Graph, files: Sequence[MergedFile], boots: Boots) -
         clocks += ((boots.clock(file.number, clock), unit) for clock, unit in events.clocks)
     if not parts:
         return []
-    steps, of = joined_steps(parts), np.concatenate(numbers)
+    steps, of = concatenate_steps(parts), np.concatenate(numbers)
     shared = between_files(steps, of)
     steps, of = steps.at(shared), of[shared]
     machines = np.array([clock.machine for clock, _ in clocks], dtype=np.int64)

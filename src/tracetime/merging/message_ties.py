@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracetime.columns.matching import numbered
+from tracetime.columns.matching import number_keys
 from tracetime.errors import UsageError
 from tracetime.graph.adding import add_order
 from tracetime.graph.graph import Graph
@@ -208,7 +208,7 @@ def _match_files(sent: _Ends, received: _Ends, rule: MessageRule) -> Iterator[_F
     Raises:
         UsageError: too many files have the same keys at both ends.
     """
-    n, _, codes, known = numbered(sent.keys, received.keys)
+    n, _, codes, known = number_keys(sent.keys, received.keys)
     ours = _Keys.of(codes[:n], sent.of, known[:n])
     theirs = _Keys.of(codes[n:], received.of, known[n:])
     here, there = _match_keys(ours, theirs, rule)

@@ -43,7 +43,7 @@ class ClockStep(NamedTuple):
     to_ns: int
 
 
-class _Side(NamedTuple):
+class _FileJump(NamedTuple):
     """A jump between two files, as one of the files sees it."""
 
     row: int
@@ -74,13 +74,15 @@ def clock_steps(traces: MergedTraces, found: Iterable[PairDiscontinuity]) -> lis
     return sorted(steps, key=lambda step: (step.file, step.at_file, step.from_ns))
 
 
-def _sides(row: int, jump: PairDiscontinuity, homes: dict[ClockId, int]) -> tuple[_Side, _Side]:
+def _sides(
+    row: int, jump: PairDiscontinuity, homes: dict[ClockId, int]
+) -> tuple[_FileJump, _FileJump]:
     src, dst, size = homes[jump.src], homes[jump.dst], jump.size_ns
     back = None if size is None else (-size[1], -size[0])
-    return _Side(row, dst, src, size, src, jump), _Side(row, src, dst, back, src, jump)
+    return _FileJump(row, dst, src, size, src, jump), _FileJump(row, src, dst, back, src, jump)
 
 
-def _agreeing(sides: list[_Side], one: _Side) -> list[_Side]:
+def _agreeing(sides: list[_FileJump], one: _FileJump) -> list[_FileJump]:
     """The jumps of a file that may be one step: at most one against each other file."""
     if one.size_ns is None:
         return [one]
@@ -92,7 +94,7 @@ def _agreeing(sides: list[_Side], one: _Side) -> list[_Side]:
     return list(found.values())
 
 
-def _step(sides: list[_Side]) -> ClockStep:
+def _step(sides: list[_FileJump]) -> ClockStep:
     """The step of jumps that agree, timed by the file's own clock if that is in one of them."""
     best = min(
         sides, key=lambda side: (side.at_file != side.file, side.found.a_to - side.found.a_from)

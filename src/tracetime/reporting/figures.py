@@ -19,7 +19,7 @@ from tracetime.reporting.drawing import (
 )
 from tracetime.reporting.facts import Facts
 from tracetime.reporting.measure import PairFacts
-from tracetime.reporting.timeline import Row
+from tracetime.reporting.timeline import ClockBins
 
 Floats = npt.NDArray[np.float64]
 
@@ -67,7 +67,7 @@ _MEDIAN: Final = {"marker": "circle", "size": 9, "fill_color": TUBE, "line_color
 _FLOOR: Final = {"marker": "x", "size": 10, "line_color": FLOOR, "line_width": 2.5}
 
 
-def events_figure(facts: Facts, rows: list[tuple[str, Row]]) -> Any:
+def events_figure(facts: Facts, rows: list[tuple[str, ClockBins]]) -> Any:
     """Draw a histogram for each clock: events with a trace time, and, hatched, those without."""
     bokeh = Bokeh()
     start = int(facts.histogram.edges[0])
@@ -100,7 +100,7 @@ def events_figure(facts: Facts, rows: list[tuple[str, Row]]) -> Any:
     return figure
 
 
-def _boxes(rows: list[tuple[str, Row]], edges: Floats) -> dict[str, list[Floats]]:
+def _boxes(rows: list[tuple[str, ClockBins]], edges: Floats) -> dict[str, list[Floats]]:
     """Return the boxes of histograms by kind: left, right, bottom, top, and events."""
     boxes: dict[str, list[list[Floats]]] = {"resolved": [], "unresolved": []}
     for level, (_, row) in enumerate(reversed(rows)):

@@ -17,7 +17,7 @@ from tracetime.reporting.drawing import BROKEN, FLOOR, INK, TUBE, time_unit
 from tracetime.reporting.facts import Facts
 from tracetime.reporting.markup import Html, tag
 from tracetime.reporting.plot import offset_unit_of, time_unit_of
-from tracetime.reporting.timeline import Row
+from tracetime.reporting.timeline import ClockBins
 from tracetime.text import duration, half_width, signed_duration
 
 # The legend of a pair's picture, in HTML: it wraps on a narrow screen.
@@ -112,7 +112,7 @@ def break_in_words(b: Break) -> str:
     return f"{name}, {first}" if first == last else f"{name}, {first} to {last}"
 
 
-def events_readout(facts: Facts, rows: list[tuple[str, Row]]) -> dict[str, Any]:
+def events_readout(facts: Facts, rows: list[tuple[str, ClockBins]]) -> dict[str, Any]:
     """Return the facts of the picture of events: counts by clock and bin."""
     return {
         "kind": "events",

@@ -108,7 +108,7 @@ def _clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
     for pair in facts.measured.pairs:
         by_name.setdefault(pair.name, []).append(pair)
     rows = []
-    chosen = _chosen(lines, by_name, facts, links)
+    chosen = _choose_names(lines, by_name, facts, links)
     for name, clocks in lines.items():
         if name not in chosen:
             continue
@@ -159,7 +159,7 @@ def _clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
     )
 
 
-def _chosen(
+def _choose_names(
     lines: dict[str, list[ClockId]],
     measured: Container[str],
     facts: Facts,
@@ -205,7 +205,7 @@ def events_section(facts: Facts, figures: Figures) -> Html:
     """Return the section of events over time, by clock."""
     graph = facts.survey.graph
     histogram = facts.histogram
-    named = [(_scoped(graph.name(row.clock), row.clock), row) for row in histogram.rows]
+    named = [(_scoped_name(graph.name(row.clock), row.clock), row) for row in histogram.rows]
     if not named:
         return empty("Events", "There are none.", id="events")
     rows = []
@@ -259,7 +259,7 @@ def events_section(facts: Facts, figures: Figures) -> Html:
     )
 
 
-def _scoped(name: str, clock: ClockId) -> str:
+def _scoped_name(name: str, clock: ClockId) -> str:
     if not clock.clock:
         return "no clock given"
     return f"{name}@seq*" if clock.is_sequence_scoped else name

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import count as count_from
 from typing import Final
 
-from tracetime.analysis.undecided_overlaps import Place, Span, UndecidedOverlaps
+from tracetime.analysis.undecided_overlaps import BarredSlice, UndecidedOverlaps, UndecidedPair
 from tracetime.reporting.facts import Facts
 from tracetime.reporting.markup import (
     Cell,
@@ -69,7 +69,7 @@ def spans_section(facts: Facts) -> Html | None:
     )
 
 
-def _place(facts: Facts, names: dict[int, tuple[str, str]], place: Place) -> Html:
+def _place(facts: Facts, names: dict[int, tuple[str, str]], place: UndecidedPair) -> Html:
     """The picture of two slices, a row each, around the time at which they may overlap."""
     low, high = place.window
     around = 2 * max(high - low, 1)
@@ -97,7 +97,7 @@ def _place(facts: Facts, names: dict[int, tuple[str, str]], place: Place) -> Htm
     )
 
 
-def _who(facts: Facts, names: tuple[str, str], side: Span) -> Html:
+def _who(facts: Facts, names: tuple[str, str], side: BarredSlice) -> Html:
     name, owner = names
     length = side.end.estimate - side.begin.estimate
     what = duration(length) if length else "an instant"
@@ -105,7 +105,7 @@ def _who(facts: Facts, names: tuple[str, str], side: Span) -> Html:
     return tag("div", tag("b", name), f" {rest}", class_="who", title=f"{name} {rest}")
 
 
-def _track(scale: _Scale, side: Span, window: tuple[int, int]) -> Html:
+def _track(scale: _Scale, side: BarredSlice, window: tuple[int, int]) -> Html:
     begin, end = side.begin, side.end
     return tag(
         "div",
@@ -158,7 +158,7 @@ def _ticks(scale: _Scale, zero: int) -> Iterator[Html]:
             yield tag("span", text, style=f"left:{left:.3f}%")
 
 
-def _sentence(place: Place) -> str:
+def _sentence(place: UndecidedPair) -> str:
     """The sentence on the possible overlap of two slices, and on that of the estimates."""
     most, _ = place.at_stake
     begins, ends = (

@@ -20,18 +20,18 @@ from tracetime.reporting.facts import MOST_FINDINGS, Facts
 from tracetime.reporting.markup import Html, tag
 from tracetime.text import count, duration, html_text, signed_duration
 
-# Where on trace time each clock is wrong: a lane for each, with findings, jumps and lost events.
+# Where on trace time each clock is wrong: a row for each, with findings, jumps and lost events.
 #
 # `strip.py` draws them across the top of the page. Places are shares of the trace's length, 0 to 1.
 
-_MOST_LANES: Final = 10
-"""Clocks with a lane: as many as leave room on a screen for what follows."""
+_MOST_ROWS: Final = 10
+"""Clocks with a row: as many as leave room on a screen for what follows."""
 
 _MOST_IN_ORDER: Final = 8
-"""Lanes of a trace without errors and warnings: there is nothing to find on them."""
+"""Rows of a trace without errors and warnings: there is nothing to find on them."""
 
 _MOST_ALIKE: Final = 64
-"""Clocks of a lane whose snapshots are looked at: they are alike."""
+"""Clocks of a row whose snapshots are looked at: they are alike."""
 
 _BESIDE: Final = 0.02
 """Marks this close are one: a number takes so much of the width."""
@@ -57,11 +57,11 @@ class Zone(NamedTuple):
 
 
 @dataclass(slots=True)
-class Lane:
+class ClockRow:
     """The facts of one clock, or of clocks that share a name, over the trace's time.
 
     Attributes:
-        clocks: none in the lane of the trace itself.
+        clocks: none in the row of the trace itself.
         severity: of its worst finding; None without findings.
         covered: from the first to the last snapshot; None without snapshots.
         marks: the findings that have a place, by place.
@@ -79,18 +79,18 @@ class Lane:
     lost: list[Zone] = field(default_factory=list)
 
 
-class Lanes(NamedTuple):
+class ClockRows(NamedTuple):
     """The rows of a trace, the worst first; the number of the others, and of the wrong ones."""
 
-    shown: list[Lane]
+    shown: list[ClockRow]
     others: int
     others_wrong: int
 
 
-_Found = tuple[int, Finding]
+_NumberedFinding = tuple[int, Finding]
 
 
-def lanes(facts: Facts) -> Lanes:
+def clock_rows(facts: Facts) -> ClockRows:
     """Return the rows of a trace."""
     survey, names = facts.survey, facts.names
     clocks_of: dict[str, list[ClockId]] = defaultdict(list)
@@ -98,51 +98,51 @@ def lanes(facts: Facts) -> Lanes:
         if clock.clock and (clock in survey.infos or clock in survey.used):
             clocks_of[names.get(clock) or survey.graph.name(clock)].append(clock)
     name_of = {clock: name for name, clocks in clocks_of.items() for clock in clocks}
-    found: dict[str, list[_Found]] = defaultdict(list)
+    found: dict[str, list[_NumberedFinding]] = defaultdict(list)
     sharing: dict[str, int] = {}
     for number, finding in enumerate(facts.findings[:MOST_FINDINGS], 1):
         for part in _with_consequences(finding):
-            concerned = _named(part, survey.trace_clock, name_of)
+            concerned = _row_names(part, survey.trace_clock, name_of)
             for name in concerned:
                 found[name].append((number, part))
                 if part.severity != "info":
                     sharing[name] = min(sharing.get(name, len(concerned)), len(concerned))
     # What few clocks have says more of a clock than what all have.
-    every = [Lane("", []), *(Lane(name, clocks) for name, clocks in clocks_of.items())]
+    every = [ClockRow("", []), *(ClockRow(name, clocks) for name, clocks in clocks_of.items())]
     jumps = _jumps(facts)
-    for lane in every:
-        lane.jumps = [zone for clock in lane.clocks for zone in jumps.get(clock, ())]
-        severities = [SEVERITIES.index(part.severity) for _, part in found[lane.name]]
-        lane.severity = SEVERITIES[min(severities)] if severities else None
-    every.sort(key=lambda lane: (_severity(lane), sharing.get(lane.name, 0), *_rank(lane, facts)))
-    most = _MOST_IN_ORDER if facts.is_healthy else _MOST_LANES
-    shown = [lane for lane in every if lane.clocks or found[lane.name]][:most]
+    for row in every:
+        row.jumps = [zone for clock in row.clocks for zone in jumps.get(clock, ())]
+        severities = [SEVERITIES.index(part.severity) for _, part in found[row.name]]
+        row.severity = SEVERITIES[min(severities)] if severities else None
+    every.sort(key=lambda row: (_severity(row), sharing.get(row.name, 0), *_rank(row, facts)))
+    most = _MOST_IN_ORDER if facts.is_healthy else _MOST_ROWS
+    shown = [row for row in every if row.clocks or found[row.name]][:most]
     _cover(facts, shown)
-    for lane in shown:
-        lane.marks, lane.everywhere = _marks(facts, found[lane.name])
-        lane.lost = _lost(facts, lane.clocks)
-    others = [lane for lane in every[len(shown) :] if lane.clocks]
-    return Lanes(shown, len(others), sum(_is_wrong(lane) for lane in others))
+    for row in shown:
+        row.marks, row.everywhere = _marks(facts, found[row.name])
+        row.lost = _lost(facts, row.clocks)
+    others = [row for row in every[len(shown) :] if row.clocks]
+    return ClockRows(shown, len(others), sum(_is_wrong(row) for row in others))
 
 
-def _is_wrong(lane: Lane) -> bool:
-    return lane.severity in ("error", "warning")
+def _is_wrong(row: ClockRow) -> bool:
+    return row.severity in ("error", "warning")
 
 
-def _severity(lane: Lane) -> int:
-    return SEVERITIES.index(lane.severity) if _is_wrong(lane) else len(SEVERITIES)
+def _severity(row: ClockRow) -> int:
+    return SEVERITIES.index(row.severity) if _is_wrong(row) else len(SEVERITIES)
 
 
-def _rank(lane: Lane, facts: Facts) -> tuple[int, bool, bool, bool, int, str]:
+def _rank(row: ClockRow, facts: Facts) -> tuple[int, bool, bool, bool, int, str]:
     """Return the sort key of a row among those that are as wrong."""
     survey = facts.survey
     return (
-        -sum(survey.lost.get(clock, 0) for clock in lane.clocks),
-        not lane.jumps,
-        not lane.clocks,
-        survey.trace_clock not in lane.clocks,
-        -sum(survey.used.get(clock, 0) for clock in lane.clocks),
-        lane.name,
+        -sum(survey.lost.get(clock, 0) for clock in row.clocks),
+        not row.jumps,
+        not row.clocks,
+        survey.trace_clock not in row.clocks,
+        -sum(survey.used.get(clock, 0) for clock in row.clocks),
+        row.name,
     )
 
 
@@ -152,7 +152,7 @@ def _with_consequences(finding: Finding) -> Iterator[Finding]:
         yield from _with_consequences(consequence)
 
 
-def _named(finding: Finding, trace_clock: ClockId, name_of: dict[ClockId, str]) -> set[str]:
+def _row_names(finding: Finding, trace_clock: ClockId, name_of: dict[ClockId, str]) -> set[str]:
     """Return the names of a finding's rows; the trace clock's only where it names no other."""
     clocks = [clock for clock in finding.clocks if clock in name_of]
     return {name_of[c] for c in clocks if c != trace_clock or len(clocks) == 1} or {""}
@@ -169,31 +169,31 @@ def _places(facts: Facts, packets: Iterable[int]) -> list[float]:
     return [_at(facts, time) for time in since(times, facts.start_ns).tolist()]
 
 
-def _cover(facts: Facts, shown: list[Lane]) -> None:
+def _cover(facts: Facts, shown: list[ClockRow]) -> None:
     """Set the span between the first and the last snapshot of the clocks of some rows."""
     survey, start_ns = facts.survey, facts.start_ns
-    wanted = {clock for lane in shown for clock in lane.clocks[:_MOST_ALIKE]}
+    wanted = {clock for row in shown for clock in row.clocks[:_MOST_ALIKE]}
     beside: dict[ClockId, ClockId] = {}
     for one, other in facts.compared:
         for clock, neighbour in ((other, one), (one, other)):
             if clock in wanted:
                 beside.setdefault(clock, neighbour)
-    for lane in shown:
+    for row in shown:
         ends: list[int] = []
-        for clock in wanted.intersection(lane.clocks) & beside.keys():
+        for clock in wanted.intersection(row.clocks) & beside.keys():
             snapshots, _, _ = survey.together(clock, beside[clock])
             packets = survey.snapshot_packets[snapshots].astype(np.int64)
             times = facts.places.times_ns(packets, start_ns)
             ends += (int(times.min()), int(times.max())) if len(times) else ()
         info = survey.infos.get(survey.trace_clock)
-        if survey.trace_clock in lane.clocks and info is not None:
+        if survey.trace_clock in row.clocks and info is not None:
             ends += (ns for ns in (info.first_ns, info.last_ns) if ns is not None)
         if ends:
             limits = since(np.array([min(ends), max(ends)]), start_ns).tolist()
-            lane.covered = Zone(_at(facts, limits[0]), _at(facts, limits[1]))
+            row.covered = Zone(_at(facts, limits[0]), _at(facts, limits[1]))
 
 
-def _marks(facts: Facts, found: list[_Found]) -> tuple[list[Mark], list[int]]:
+def _marks(facts: Facts, found: list[_NumberedFinding]) -> tuple[list[Mark], list[int]]:
     placed: list[tuple[float, str, int]] = []
     everywhere: list[int] = []
     for number, finding in found:
@@ -248,31 +248,31 @@ _MINUTES: Final = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200
 """Steps of a time axis that is longer than minutes."""
 
 _WIDE: Final = 0.2
-"""Share of a lane that a jump takes to have its size within."""
+"""Share of a row that a jump takes to have its size within."""
 
 _LETTER: Final = 0.0125
-"""Share of a lane that a letter of a size takes on a screen."""
+"""Share of a row that a letter of a size takes on a screen."""
 
 _MOST_SIZES: Final = 20
-"""Jumps of a lane whose size is written where there is room."""
+"""Jumps of a row whose size is written where there is room."""
 
 _MARK: Final = 0.026
-"""Share of a lane that the number of a finding takes."""
+"""Share of a row that the number of a finding takes."""
 
 _MOST_NUMBERS: Final = 3
-"""Findings without a place that are named at the end of a lane."""
+"""Findings without a place that are named at the end of a row."""
 
 
 def strip(facts: Facts, links: dict[ClockId, str]) -> Html:
     """Return the strip; `links` has the addresses of the clocks that have a picture."""
-    found = lanes(facts)
+    found = clock_rows(facts)
     if not found.shown:
         return tag("section", tag("p", "There is no clock in this trace."), class_="strip")
     length_ns = facts.end_ns - facts.start_ns
     return tag(
         "section",
         tag("h2", _title(found), f" · {duration(length_ns)}" if facts.has_length else None),
-        tag("ol", (_lane(facts, lane, links) for lane in found.shown), class_="lanes"),
+        tag("ol", (_row(facts, row, links) for row in found.shown), class_="lanes"),
         _axis(length_ns) if facts.has_length else None,
         tag("p", _others(found), " ", tag("a", "All clocks", href="#clocks"), class_="hint")
         if found.others
@@ -282,27 +282,27 @@ def strip(facts: Facts, links: dict[ClockId, str]) -> Html:
     )
 
 
-def _title(found: Lanes) -> str:
-    wrong = any(lane.severity in ("error", "warning") for lane in found.shown)
+def _title(found: ClockRows) -> str:
+    wrong = any(row.severity in ("error", "warning") for row in found.shown)
     return "Where time is wrong" if wrong else "Time of every clock"
 
 
-def _others(found: Lanes) -> str:
+def _others(found: ClockRows) -> str:
     text = f"{count(found.others, 'more clock')}, "
     if not found.others_wrong:
         return text + ("in order." if found.others == 1 else "all in order.")
     return f"{text}{found.others_wrong:,} of them with errors or warnings."
 
 
-def _lane(facts: Facts, lane: Lane, links: dict[ClockId, str]) -> Html:
-    link = next((links[clock] for clock in lane.clocks if clock in links), "#clocks")
-    name = tag("a", lane.name, href=link, class_="name") if lane.clocks else _trace()
+def _row(facts: Facts, row: ClockRow, links: dict[ClockId, str]) -> Html:
+    link = next((links[clock] for clock in row.clocks if clock in links), "#clocks")
+    name = tag("a", row.name, href=link, class_="name") if row.clocks else _trace()
     return tag(
         "li",
         name,
-        tag("div", _track(facts, lane), class_="track"),
-        tag("span", _end(facts, lane), class_="end"),
-        class_=f"lane {lane.severity or 'fine'}",
+        tag("div", _track(facts, row), class_="track"),
+        tag("span", _end(facts, row), class_="end"),
+        class_=f"lane {row.severity or 'fine'}",
     )
 
 
@@ -310,27 +310,27 @@ def _trace() -> Html:
     return tag("span", "the trace", class_="name")
 
 
-def _track(facts: Facts, lane: Lane) -> Iterator[Html]:
-    if lane.covered is not None:
-        yield _zone(lane.covered, "covered", "from the first to the last snapshot")
-    for zone in lane.lost:
+def _track(facts: Facts, row: ClockRow) -> Iterator[Html]:
+    if row.covered is not None:
+        yield _zone(row.covered, "covered", "from the first to the last snapshot")
+    for zone in row.lost:
         yield _zone(zone, "lost", "events without a trace time")
-    for zone in lane.jumps:
+    for zone in row.jumps:
         yield _zone(zone, "jump", f"a jump of {signed_duration(zone.size_ns or 0)}")
-    yield from _sizes(lane)
+    yield from _sizes(row)
     told: set[int] = set()
-    for mark in lane.marks:
+    for mark in row.marks:
         yield _mark(facts, mark, is_first=mark.numbers[0] not in told)
         told.update(mark.numbers)
 
 
-def _sizes(lane: Lane) -> Iterator[Html]:
+def _sizes(row: ClockRow) -> Iterator[Html]:
     """Yield the sizes of jumps, the greatest first, each where there is room for it, if anywhere:
     in its zone, or to the right of it, or to the left."""
-    taken = [(mark.at - _MARK / 2, mark.at + _MARK / 2) for mark in lane.marks]
-    greatest = sorted(lane.jumps, key=lambda zone: -abs(zone.size_ns or 0))[:_MOST_SIZES]
+    taken = [(mark.at - _MARK / 2, mark.at + _MARK / 2) for mark in row.marks]
+    greatest = sorted(row.jumps, key=lambda zone: -abs(zone.size_ns or 0))[:_MOST_SIZES]
     for zone in greatest:
-        others = [(other.start, other.end) for other in lane.jumps if other is not zone]
+        others = [(other.start, other.end) for other in row.jumps if other is not zone]
         size = signed_duration(zone.size_ns or 0)
         width = _MARK + _LETTER * len(size)
         is_wide = zone.end - zone.start > max(_WIDE, width)
@@ -382,14 +382,14 @@ def _title_of(facts: Facts, number: int) -> str:
     return f"{finding.severity} {number}: {finding.title}"
 
 
-def _end(facts: Facts, lane: Lane) -> Iterator[Html]:
+def _end(facts: Facts, row: ClockRow) -> Iterator[Html]:
     """Yield links to the findings that have no place, after the number of lost events."""
-    lost = sum(facts.survey.lost.get(clock, 0) for clock in lane.clocks)
+    lost = sum(facts.survey.lost.get(clock, 0) for clock in row.clocks)
     if lost:
         yield tag("span", f"{lost:,} lost ", title="events without a trace time")
-    elif lane.severity is None:
+    elif row.severity is None:
         yield tag("span", "in order")
-    for number in lane.everywhere[:_MOST_NUMBERS]:
+    for number in row.everywhere[:_MOST_NUMBERS]:
         finding, title = facts.findings[number - 1], _title_of(facts, number)
         yield tag(
             "a",
@@ -399,7 +399,7 @@ def _end(facts: Facts, lane: Lane) -> Iterator[Html]:
             title=title,
             aria_label=title,
         )
-    if (more := len(lane.everywhere) - _MOST_NUMBERS) > 0:
+    if (more := len(row.everywhere) - _MOST_NUMBERS) > 0:
         yield tag("a", f"+{more}", href="#findings")
 
 

@@ -34,7 +34,7 @@ _NEAR: Final = 2
 """Bins within so many lengths of the central ones are drawn, too."""
 
 
-class Row(NamedTuple):
+class ClockBins(NamedTuple):
     """The events of one clock in each bin.
 
     Attributes:
@@ -59,7 +59,7 @@ class Histogram(NamedTuple):
     """
 
     edges: Values
-    rows: list[Row]
+    rows: list[ClockBins]
     clocks: int
     outside: int
 
@@ -109,15 +109,15 @@ class Timeline:
         return np.array(numbers, dtype=np.int64)[which]
 
     def _store(self, keys: Values, bins: Values, events: Values) -> None:
-        merged = _merged(keys, bins, events)
+        merged = _sum_bins(keys, bins, events)
         self._batches.append(merged)
         self._stored += len(merged[0])
         kept = max(_KEPT, _KEPT_PER_CLOCK * len(self._keys))
         while self._stored > kept:
-            every = _merged(*map(np.concatenate, zip(*self._batches, strict=True)))
+            every = _sum_bins(*map(np.concatenate, zip(*self._batches, strict=True)))
             if len(every[0]) > kept // 2 and self._shift < 63:
                 self._shift += 1
-                every = _merged(every[0], every[1] >> 1, every[2])
+                every = _sum_bins(every[0], every[1] >> 1, every[2])
                 self._batches, self._stored = [every], len(every[0])
                 if len(every[0]) > kept // 2:
                     continue
@@ -143,7 +143,7 @@ class Timeline:
         """
         if not self._batches:
             return Histogram(np.zeros(0, dtype=np.int64), [], 0, 0)
-        keys, bins, events = _merged(*map(np.concatenate, zip(*self._batches, strict=True)))
+        keys, bins, events = _sum_bins(*map(np.concatenate, zip(*self._batches, strict=True)))
         early = np.array(list(self._early.items()), dtype=np.int64).reshape(-1, 2)
         keys = np.concatenate([keys, early[:, 0]])
         events = np.concatenate([events, early[:, 1]])
@@ -162,7 +162,7 @@ class Timeline:
         names = {index: key for key, index in self._keys.items()}
         index = machine_indexes(machines)
         outside = np.bincount(keys[~inside] >> 1, events[~inside], len(names)).astype(np.int64)
-        ranked = _ranked(keys[inside], events[inside], len(names))
+        ranked = _rank_clocks(keys[inside], events[inside], len(names))
         found = []
         for key in ranked[:most_rows].tolist():
             number, machine = names[key]
@@ -171,7 +171,7 @@ class Timeline:
                 for rows in (inside & (keys == 2 * key + lost) for lost in (0, 1))
             ]
             clock = ClockId(number, machine=index.get(machine, machine))
-            found.append(Row(clock, counts[0], counts[1], int(outside[key])))
+            found.append(ClockBins(clock, counts[0], counts[1], int(outside[key])))
         # Edges are limited to int64, as all instants are.
         edges = [(start + k) << (self._shift + merge) for k in range(n + 1)]
         low, high = -(1 << 63), (1 << 63) - 1
@@ -179,7 +179,7 @@ class Timeline:
         return Histogram(limited, found, len(names), int(outside.sum()))
 
 
-def _ranked(keys: Values, events: Values, n: int) -> Values:
+def _rank_clocks(keys: Values, events: Values, n: int) -> Values:
     """Rank the n clocks: those with events without a trace time first, then by events."""
     resolved, unresolved = (
         np.bincount(keys[keys & 1 == lost] >> 1, events[keys & 1 == lost], n) for lost in (0, 1)
@@ -187,7 +187,7 @@ def _ranked(keys: Values, events: Values, n: int) -> Values:
     return np.lexsort((-resolved, unresolved == 0))
 
 
-def _merged(keys: Values, bins: Values, events: Values) -> tuple[Values, Values, Values]:
+def _sum_bins(keys: Values, bins: Values, events: Values) -> tuple[Values, Values, Values]:
     """Return one row for each (key, bin)."""
     places, at = np.unique(bins, return_inverse=True)
     kinds, of = np.unique(keys, return_inverse=True)

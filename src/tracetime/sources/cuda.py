@@ -85,14 +85,14 @@ class Cuda:
         try:
             loaded = ctypes.CDLL(library)
             self._functions = {
-                name: _typed(loaded, name, arguments) for name, arguments in SIGNATURES.items()
+                name: _bind(loaded, name, arguments) for name, arguments in SIGNATURES.items()
             }
             uuid = next(name for name in _UUIDS if hasattr(loaded, name))
         except (OSError, AttributeError, StopIteration) as error:
             raise SourceError(
                 f"{library} cannot be loaded ({error}): it comes with NVIDIA's driver, 9.2 or newer"
             ) from None
-        self._functions["cuDeviceGetUuid"] = _typed(loaded, uuid, (Pointer, i32))
+        self._functions["cuDeviceGetUuid"] = _bind(loaded, uuid, (Pointer, i32))
         self.check("starting CUDA", "cuInit", 0)
 
     def call(self, name: str, *arguments: Any) -> int:
@@ -123,7 +123,7 @@ def cupti_timer(libraries: Sequence[str] = CUPTI_LIBRARIES) -> Callable[[], int]
     """The reader of the clock of CUPTI's records, ns (cuptiGetTimestamp); None without CUPTI."""
     for library in libraries:
         try:
-            function = _typed(ctypes.CDLL(library), "cuptiGetTimestamp", (Pointer,))
+            function = _bind(ctypes.CDLL(library), "cuptiGetTimestamp", (Pointer,))
         except (OSError, AttributeError):
             continue
 
@@ -138,7 +138,7 @@ def cupti_timer(libraries: Sequence[str] = CUPTI_LIBRARIES) -> Callable[[], int]
     return None
 
 
-def _typed(library: Any, name: str, arguments: Sequence[Any]) -> Any:
+def _bind(library: Any, name: str, arguments: Sequence[Any]) -> Any:
     function = getattr(library, name)
     function.restype, function.argtypes = i32, arguments
     return function
@@ -218,11 +218,11 @@ class CudaDevice(BracketedDevice):
         return self._step_ns
 
     def bracket(self) -> Bracket:
-        return self._launched(_READINGS)
+        return self._launch(_READINGS)
 
     def _stamps(self, count: int) -> list[int]:
         """The readings of one kernel."""
-        return self._launched(count).readings
+        return self._launch(count).readings
 
     def step_ticks(self) -> int:
         return self._step_ns
@@ -278,7 +278,7 @@ class CudaDevice(BracketedDevice):
         finally:
             self._cuda.call("cuCtxPopCurrent_v2", ctypes.byref(Handle()))
 
-    def _launched(self, count: int) -> Bracket:
+    def _launch(self, count: int) -> Bracket:
         with self._one.turn():
             if self._stuck:
                 raise SourceError(f"{self.label} has not done its work in 10 s: is it stuck?")

@@ -96,7 +96,7 @@ class OpenCl:
     def __init__(self, library: str = LOADER) -> None:
         try:
             loaded = ctypes.CDLL(library)
-            self._functions = {name: _typed(loaded, name, SIGNATURES[name]) for name in SIGNATURES}
+            self._functions = {name: _bind(loaded, name, SIGNATURES[name]) for name in SIGNATURES}
         except (OSError, AttributeError) as error:
             raise SourceError(
                 f"{library} cannot be loaded ({error}): install the OpenCL loader and the driver "
@@ -104,7 +104,7 @@ class OpenCl:
             ) from None
         for name, signature in TIMERS.items():
             if hasattr(loaded, name):
-                self._functions[name] = _typed(loaded, name, signature)
+                self._functions[name] = _bind(loaded, name, signature)
 
     def has(self, name: str) -> bool:
         """Whether the loader has a function of `TIMERS`."""
@@ -141,7 +141,7 @@ class OpenCl:
         Raises:
             SourceError: none is.
         """
-        return self._listed("listing OpenCL's platforms", "clGetPlatformIDs")
+        return self._list_handles("listing OpenCL's platforms", "clGetPlatformIDs")
 
     def devices(self, platform: Handle) -> list[Handle]:
         """The devices of a driver; none if it has none now.
@@ -149,9 +149,11 @@ class OpenCl:
         Raises:
             SourceError: it fails.
         """
-        return self._listed("listing OpenCL's devices", "clGetDeviceIDs", platform, ALL_DEVICES)
+        return self._list_handles(
+            "listing OpenCL's devices", "clGetDeviceIDs", platform, ALL_DEVICES
+        )
 
-    def _listed(self, what: str, name: str, *arguments: Any) -> list[Handle]:
+    def _list_handles(self, what: str, name: str, *arguments: Any) -> list[Handle]:
         count = u32()
         code = self.call(name, *arguments, 0, None, ctypes.byref(count))
         if code == _NO_DEVICE:
@@ -197,7 +199,7 @@ def text(answer: bytes) -> str:
     return answer.partition(b"\0")[0].decode(errors="replace").strip()
 
 
-def _typed(library: Any, name: str, signature: tuple[Any, ...]) -> Any:
+def _bind(library: Any, name: str, signature: tuple[Any, ...]) -> Any:
     function = getattr(library, name)
     function.restype, function.argtypes = signature[0], signature[1:]
     return function

@@ -46,7 +46,7 @@ _SLEWED_PPM: Final = 500
 _STEP_CALLS: Final = 20
 
 
-class Pair(NamedTuple):
+class HostOffset(NamedTuple):
     """A reading of MONOTONIC_RAW, and the offset of REALTIME from it, within `half_ns`."""
 
     raw_ns: int
@@ -54,7 +54,7 @@ class Pair(NamedTuple):
     half_ns: int
 
 
-def read_pair() -> Pair:
+def read_pair() -> HostOffset:
     """Read REALTIME between two readings of MONOTONIC_RAW.
 
     Raises:
@@ -65,7 +65,7 @@ def read_pair() -> Pair:
     if pair.fill(readings, centre, half) >= 0 or half[0, 1] < 0:
         raise SourceError("MONOTONIC_RAW and REALTIME cannot be read together here")
     raw_ns = int(readings[0, 0] + centre[0, 1])
-    return Pair(raw_ns, int(readings[0, 1]) - raw_ns, int(half[0, 1]))
+    return HostOffset(raw_ns, int(readings[0, 1]) - raw_ns, int(half[0, 1]))
 
 
 class PtpClock(Device):
@@ -92,7 +92,7 @@ class PtpClock(Device):
         folder: Path = _FOLDER,
         names: Path = _NAMES,
         ioctl: calls.Ioctl = calls.linux_ioctl,
-        pair: Callable[[], Pair] = read_pair,
+        pair: Callable[[], HostOffset] = read_pair,
     ) -> None:
         self._number = number
         self.name = f"{PTP}.{number}"
@@ -227,7 +227,7 @@ _READERS: Final = {"extended": calls.read_extended, "plain": calls.read_plain}
 _SUFFIXES: Final = {"precise": "_PRECISE", "extended": "_EXTENDED", "plain": ""}
 
 
-def _by_raw(bracket: calls.Bracket, first: Pair, last: Pair) -> Together | None:
+def _by_raw(bracket: calls.Bracket, first: HostOffset, last: HostOffset) -> Together | None:
     """A reading against MONOTONIC_RAW; None if REALTIME was set between the two pairs."""
     slew_ns = math.ceil((last.raw_ns - first.raw_ns) * _SLEWED_PPM / 1_000_000)
     if abs(last.ahead_ns - first.ahead_ns) > first.half_ns + last.half_ns + slew_ns:
@@ -259,7 +259,7 @@ class PtpClocks:
         folder: Path = _FOLDER,
         names: Path = _NAMES,
         ioctl: calls.Ioctl = calls.linux_ioctl,
-        pair: Callable[[], Pair] = read_pair,
+        pair: Callable[[], HostOffset] = read_pair,
     ) -> None:
         self.numbered: dict[int, PtpClock] = {}
         missing = []

@@ -125,7 +125,7 @@ class VulkanInstance:
 
     def _create(self) -> None:
         offered = self.loader.function(None, "vkEnumerateInstanceExtensionProperties")
-        names = _listed(
+        names = _list_of(
             api.ExtensionProperties,
             "Vulkan's list of extensions",
             lambda count, out: offered(None, count, out),
@@ -148,7 +148,7 @@ class VulkanInstance:
     def _physical_devices(self) -> list[int]:
         enumerate_ = self.function("vkEnumeratePhysicalDevices")
         try:
-            return _listed(
+            return _list_of(
                 api.Handle,
                 "listing Vulkan's devices",
                 lambda count, out: enumerate_(self.handle, count, out),
@@ -260,7 +260,7 @@ class VulkanDevice(CalibratedDevice):
 
     def _extensions(self) -> set[bytes]:
         offered = self.function("vkEnumerateDeviceExtensionProperties")
-        listed = _listed(
+        listed = _list_of(
             api.ExtensionProperties,
             f"the extensions of {self.label}",
             lambda count, out: offered(self._physical, None, count, out),
@@ -269,7 +269,7 @@ class VulkanDevice(CalibratedDevice):
 
     def _read_domains(self, form: str) -> None:
         list_domains = self.function(f"vkGetPhysicalDeviceCalibrateableTimeDomains{form}")
-        domains: list[int] = _listed(
+        domains: list[int] = _list_of(
             api.u32,
             f"the time domains of {self.label}",
             lambda count, out: list_domains(self._physical, count, out),
@@ -291,7 +291,7 @@ class VulkanDevice(CalibratedDevice):
     def _choose_family(self) -> None:
         """Choose a queue family that writes timestamps; the extension itself needs none."""
         list_families = self.function("vkGetPhysicalDeviceQueueFamilyProperties")
-        families = _listed(
+        families = _list_of(
             api.QueueFamilyProperties,
             "queue families",
             lambda count, out: list_families(self._physical, count, out) or 0,
@@ -340,7 +340,7 @@ def _qpc_ns(ticks: int) -> int:
     return ticks * 10**9 // round(1 / time.get_clock_info("perf_counter").resolution)
 
 
-def _listed(kind: Any, what: str, fill: Any) -> list[Any]:
+def _list_of(kind: Any, what: str, fill: Any) -> list[Any]:
     """The items of a list that Vulkan returns in two calls: the number first."""
     for _ in range(_LIST_TRIES):
         count = api.u32()

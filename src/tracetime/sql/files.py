@@ -71,7 +71,7 @@ class Files:
             return
         self._opened.forget()
         if kind == _COPY:
-            with self._copied(self._opened, statement) as changed:
+            with self._copy(self._opened, statement) as changed:
                 yield changed
             return
         if copies:
@@ -81,7 +81,7 @@ class Files:
         yield statement
 
     @contextlib.contextmanager
-    def _copied(self, opened: OpenedFiles, statement: str) -> Iterator[str]:
+    def _copy(self, opened: OpenedFiles, statement: str) -> Iterator[str]:
         found = copy_target(self._con, statement)
         path = None if found is None else Path(local_path(found.path))
         if found is None or path is None or _is_elsewhere(path):

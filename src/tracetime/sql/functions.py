@@ -149,17 +149,17 @@ class Convert:
             UsageError: an unknown clock or trace, or floor to a clock that counts ticks.
         """
         try:
-            return self._converted(*map(_whole, (ts, src, dst, trace)))
+            return self._convert_rows(*map(_whole, (ts, src, dst, trace)))
         except BaseException as error:
             self._faults.add(error)
             raise
 
-    def _converted(
+    def _convert_rows(
         self, ts: pa.Array, src: pa.Array, dst: pa.Array, trace: pa.Array
     ) -> pa.Int64Array:
         values, known = known_of(ts)
         out, missing = np.zeros(len(values), dtype=np.int64), np.ones(len(values), dtype=bool)
-        for (start, end, path), rows in _alike(src, dst, trace):
+        for (start, end, path), rows in _group_rows(src, dst, trace):
             if start is None or end is None:
                 continue
             rows = rows[known[rows]]
@@ -243,7 +243,7 @@ def _whole(column: _Column) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _alike(*columns: pa.Array) -> Iterator[tuple[list[Any], npt.NDArray[np.intp]]]:
+def _group_rows(*columns: pa.Array) -> Iterator[tuple[list[Any], npt.NDArray[np.intp]]]:
     """Yield each combination of strings in the columns, and its rows."""
     texts = [column.dictionary_encode("encode") for column in columns]
     if all(len(text.dictionary) == 1 for text in texts):

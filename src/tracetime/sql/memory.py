@@ -22,7 +22,7 @@ def limit_memory(memory: int, taken: int | None = None) -> None:
     # Arrow's own pool reserves address space by the GB, which would count.
     pa.set_memory_pool(pa.system_memory_pool())
     if _STATM.exists():
-        limit = (_taken() if taken is None else taken) + memory
+        limit = (_bytes_taken() if taken is None else taken) + memory
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
         if most != resource.RLIM_INFINITY:
             limit = min(limit, most)
@@ -47,7 +47,7 @@ def limited_memory(memory: int, *, from_now: bool = False) -> Iterator[None]:
 
 
 @functools.cache
-def _taken() -> int:
+def _bytes_taken() -> int:
     """The bytes of data that this process has when it is first asked."""
     return _data()
 

@@ -129,7 +129,7 @@ class Tables:
         self._makers = {
             "events": _Maker(frozenset(EXTRAS), events_schema, event_batches),
             "slices": _Maker(SLICES_EXTRAS, slices_schema, self.slices.batches),
-            **{name: _fixed(schema, maker) for name, (schema, maker) in _FIXED.items()},
+            **{name: _fixed_table(schema, maker) for name, (schema, maker) in _FIXED.items()},
         }
         self._rows = {
             name: KeptRows(self._together(maker.batches), room)
@@ -188,7 +188,9 @@ def _naming(trace: Trace, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Reco
         raise error.of(printable(trace.path)) from None
 
 
-def _fixed(schema: pa.Schema, maker: Callable[[Trace, View], Iterator[pa.RecordBatch]]) -> _Maker:
+def _fixed_table(
+    schema: pa.Schema, maker: Callable[[Trace, View], Iterator[pa.RecordBatch]]
+) -> _Maker:
     """A maker of a table whose columns are always the same."""
     return _Maker(
         frozenset(), lambda view, extras: schema, lambda trace, view, extras: maker(trace, view)

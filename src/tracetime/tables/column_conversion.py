@@ -65,7 +65,7 @@ class CoarseTimes:
         self._speed = self._greatest_speed()
         self._jumps = self._converted_jumps()
 
-    def widened(self, reached: Reached, low: Values, high: Values) -> Reached:
+    def widen(self, reached: Reached, low: Values, high: Values) -> Reached:
         """The results with bars of all readings between a lower and a higher one.
 
         Args:
@@ -90,7 +90,7 @@ class CoarseTimes:
             most = np.maximum.reduceat(np.append(jumps.latest, INT64_MIN), rows)[::2]
             earliest[within] = np.minimum(earliest[within], _less(least, away[within]))
             latest[within] = np.maximum(latest[within], _more(most, away[within]))
-        return _opened(reached, earliest, latest, (first, last))
+        return _open_bars(reached, earliest, latest, (first, last))
 
     def _at(self, readings: Values) -> Reached:
         return with_reasons(self._graph, readings, self._source, self._target, "tube", self._bars)
@@ -143,7 +143,7 @@ def _more(values: Values, by: Values) -> Values:
     return more
 
 
-def _opened(
+def _open_bars(
     reached: Reached, earliest: Values, latest: Values, ends: tuple[Reached, Reached]
 ) -> Reached:
     """Results with bars opened where an end's bar is open, or the end does not convert."""
@@ -228,7 +228,7 @@ class ColumnConversion:
         if added.bounds:
             given = self._units.read(name, given)
         if isinstance(added.clock, ClockId):
-            reached = self._reached(given, added.clock, added)
+            reached = self._convert(given, added.clock, added)
         else:
             reached = self._by_row(given, batch[added.clock], added, first_row)
         estimate, earliest, latest, status = reached
@@ -242,7 +242,7 @@ class ColumnConversion:
             arrays += [arrow_of(earliest, none | no_earliest), arrow_of(latest, none | no_latest)]
         return arrays
 
-    def _reached(self, given: TimeColumn, clock: ClockId, added: AddedColumns) -> Reached:
+    def _convert(self, given: TimeColumn, clock: ClockId, added: AddedColumns) -> Reached:
         """Convert readings of one clock."""
         graph = self._graph
         if given.is_ns and graph.counts_ticks(clock):
@@ -256,7 +256,7 @@ class ColumnConversion:
         if added.bounds and not given.is_exact:
             if clock not in self._coarse:
                 self._coarse[clock] = CoarseTimes(graph, clock, self._target, self._bars)
-            reached = self._coarse[clock].widened(reached, *_sides(given))
+            reached = self._coarse[clock].widen(reached, *_sides(given))
         if given.beyond is not None:
             known = is_any_of(reached.status, BARRED)
             status = np.where(given.beyond & known, np.uint8(OVERFLOW), reached.status)
@@ -277,7 +277,7 @@ class ColumnConversion:
             clock = self._clock(name, added, first_row + int(rows[0]))
             if clock is None:
                 continue
-            part = self._reached(given.rows(rows), clock, added)
+            part = self._convert(given.rows(rows), clock, added)
             estimate[rows], status[rows] = part.estimate, part.status
             earliest[rows], latest[rows] = part.earliest, part.latest
         return Reached(estimate, earliest, latest, status)

@@ -48,7 +48,7 @@ class OpenedFiles:
         self.writing: str | None = None
         self.closed = False
         con.execute("CALL enable_logging('FileSystem')")
-        protect_opened(self, self._opened)
+        protect_opened(self, self._opened_paths)
 
     def forget(self) -> None:
         """Note what was opened so far, and empty the log of it. No statement may run."""
@@ -60,7 +60,7 @@ class OpenedFiles:
         note_opened()
         self.closed = True
 
-    def _opened(self) -> Iterator[str]:
+    def _opened_paths(self) -> Iterator[str]:
         # Another cursor: on this one a result may be being read.
         for (name,) in self._con.cursor().execute(_OPENED).fetchall():
             if self.writing is None or not name.startswith(self.writing):
@@ -73,7 +73,7 @@ def uses_files(con: duckdb.DuckDBPyConnection, statement: str) -> tuple[bool, bo
     Of a statement that has no plan, such as SET, neither.
     """
     try:
-        rows = con.execute(f"EXPLAIN (FORMAT JSON) {_explained(con, statement)}").fetchall()
+        rows = con.execute(f"EXPLAIN (FORMAT JSON) {_inner_statement(con, statement)}").fetchall()
     except duckdb.Error:
         # The statement itself says why.
         return False, False
@@ -97,7 +97,7 @@ def _readers(con: duckdb.DuckDBPyConnection) -> set[str]:
     return {name for (name,) in found if not _HARMLESS.fullmatch(name)}
 
 
-def _explained(con: duckdb.DuckDBPyConnection, statement: str) -> str:
+def _inner_statement(con: duckdb.DuckDBPyConnection, statement: str) -> str:
     """The statement inside an EXPLAIN; another statement as it is."""
     if con.extract_statements(statement)[0].type != duckdb.StatementType.EXPLAIN:
         return statement

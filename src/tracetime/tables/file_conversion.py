@@ -132,7 +132,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
     metadata = table_metadata(clock, policy, bars)
     with contextlib.ExitStack() as stack:
         writer_class = table_writer(file_target(out), kind)
-        typed = _typed(columns) if writer_class is CsvTable else None
+        typed = _typed_columns(columns) if writer_class is CsvTable else None
         for column in columns:
             check_column(column, table.columns)
         units = WrittenUnits()
@@ -165,7 +165,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
                     count[one["values"]] += one["counts"]
                 read_in = columns[column]
                 if column not in untied and _is_column(read_in):
-                    untied |= _untied(column, batch[read_in[1:]], status)
+                    untied |= _missing_ties(column, batch[read_in[1:]], status)
         output.finish(metadata)
     made = []
     for column, read_in in columns.items():
@@ -194,7 +194,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
     )
 
 
-def _untied(column: str, clocks: pa.Array, status: pa.Array) -> dict[str, str]:
+def _missing_ties(column: str, clocks: pa.Array, status: pa.Array) -> dict[str, str]:
     """The sentence on a column whose rows name a clock that nothing ties."""
     texts = status.dictionary.to_pylist()
     if REASONS[UNKNOWN_SOURCE_CLOCK] not in texts:
@@ -214,7 +214,7 @@ def _is_column(clock: ClockLike) -> TypeGuard[str]:
     return isinstance(clock, str) and clock.startswith(CLOCK_COLUMN)
 
 
-def _typed(columns: Mapping[str, ClockLike]) -> set[str]:
+def _typed_columns(columns: Mapping[str, ClockLike]) -> set[str]:
     """The columns that are read as times and clocks; the rest of CSV stays text in CSV."""
     clocks = {clock[1:] for clock in columns.values() if _is_column(clock)}
     return {*columns, *clocks}

@@ -91,7 +91,7 @@ class _File:
         with stored_table(self._file, self._max_expansion, typed) as table:
             own = table.schema
             schema = pa.schema(map(_plain, own), metadata=own.metadata)
-            yield pa.RecordBatchReader.from_batches(schema, self._decoded(table, schema))
+            yield pa.RecordBatchReader.from_batches(schema, self._decode(table, schema))
 
     def units(
         self,
@@ -106,7 +106,7 @@ class _File:
             learn_units(units, chosen, table.batches(chosen), float_unit)
         return units
 
-    def _decoded(self, table: StoredTable, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _decode(self, table: StoredTable, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         try:
             with errors_of(self.name):
                 for batch in table.batches():

@@ -148,7 +148,9 @@ class ErrorBars:
             reached = self._convert(clock, source[group], columns["snapshots"][group])
             if CUT_OFF in columns:
                 names = [name for name in _READ if name in columns]
-                reached = self._held(clock, reached, {name: columns[name][group] for name in names})
+                reached = self._widen(
+                    clock, reached, {name: columns[name][group] for name in names}
+                )
             estimate[group], status[group] = reached.estimate, reached.status
             earliest[group], latest[group] = reached.earliest, reached.latest
             if observer is not None and clock != self._trace_clock:
@@ -238,7 +240,7 @@ class ErrorBars:
             self._note_wraps(clock, tubes)
         return reached
 
-    def _held(self, clock: ClockId, reached: Reached, readings: Columns) -> Reached:
+    def _widen(self, clock: ClockId, reached: Reached, readings: Columns) -> Reached:
         """Widen bars to hold the part of readings that was cut off; readings: columns `_READ`."""
         source, cut_off = readings["source_ns"], readings[CUT_OFF]
         last = np.minimum(source, INT64_MAX - cut_off) + cut_off

@@ -90,7 +90,7 @@ def flow_orders(steps: FlowSteps, machine: Values) -> FlowOrders:
     starts = _starts(steps.flow)
     if not len(starts):
         return FlowOrders(0, 0, _NO_ROWS, _NO_ROWS, steps, rows)
-    directed = _directed(steps)
+    directed = _have_direction(steps)
     number = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(machine)))
     pairs = list(_neighbours(steps, directed[number]))
     before, after = (np.concatenate(e) for e in zip((_NO_ROWS, _NO_ROWS), *pairs, strict=True))
@@ -134,7 +134,7 @@ def by_clocks(
         )
 
 
-def joined_steps(parts: Sequence[FlowSteps]) -> FlowSteps:
+def concatenate_steps(parts: Sequence[FlowSteps]) -> FlowSteps:
     """All steps of some parts, one part after the other."""
     flows, *rest = zip(*parts, strict=True)
     return FlowSteps(np.concatenate(flows), *map(np.concatenate, rest))
@@ -152,7 +152,7 @@ def _between_machines(steps: FlowSteps, machine: Values) -> npt.NDArray[np.intp]
     return rows
 
 
-def _directed(steps: FlowSteps) -> npt.NDArray[np.bool_]:
+def _have_direction(steps: FlowSteps) -> npt.NDArray[np.bool_]:
     """A mask of the flows, by number, that have one direction.
 
     An id that begins or terminates twice is used for several flows, and so is one whose events

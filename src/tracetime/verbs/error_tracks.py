@@ -18,7 +18,7 @@ import numpy as np
 
 from tracetime._kernels.perfetto.packets import whole_packets
 from tracetime._kernels.perfetto.writer import Track
-from tracetime.analysis.placement_errors import ClockError, PlacementErrors, Steps, WithoutError
+from tracetime.analysis.placement_errors import ClockError, PlacementErrors, Segments, WithoutError
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError, UsageError
 from tracetime.formats.perfetto.write.tracks import AddedTracks
@@ -110,7 +110,7 @@ def with_error_tracks(
     except BaseException:
         content.close()
         raise
-    return _repacked(content, tracks) if packets.is_compressed else (content, tracks)
+    return _repack(content, tracks) if packets.is_compressed else (content, tracks)
 
 
 def _measure(trace: Trace, progress: Callable[[int], None] | None) -> tuple[PlacementErrors, int]:
@@ -148,7 +148,7 @@ def _tracks(
             [(_name(trace, one.clock), one) for one in unknown],
         )
         if packets.is_sorted_in_parts:
-            inserted = list(_interleaved(content, tracks, values))
+            inserted = list(_interleave(content, tracks, values))
         else:
             _write(tracks, values)
             inserted = [(end, tracks.take())]
@@ -161,7 +161,7 @@ def _name(trace: Trace, clock: ClockId) -> str:
 
 def _values(
     tracks: AddedTracks,
-    known: Sequence[tuple[str, Steps]],
+    known: Sequence[tuple[str, Segments]],
     unknown: Sequence[tuple[str, WithoutError]],
 ) -> list[_Value]:
     """Make the tracks, and return their values."""
@@ -196,7 +196,7 @@ def _write(tracks: AddedTracks, values: Sequence[_Value]) -> None:
             tracks.begin(track, time, value)
 
 
-def _interleaved(
+def _interleave(
     content: IO[bytes], tracks: AddedTracks, values: list[_Value]
 ) -> Iterator[tuple[int, bytes]]:
     """Each value with its place, right after the packet of its event: the UI finds it in time."""
@@ -206,7 +206,7 @@ def _interleaved(
         yield _end_of_packet(content, offset), tracks.take()
 
 
-def _repacked(content: IO[bytes], tracks: ErrorTracks) -> tuple[IO[bytes], ErrorTracks]:
+def _repack(content: IO[bytes], tracks: ErrorTracks) -> tuple[IO[bytes], ErrorTracks]:
     """A gzip file of the content and the tracks, not made smaller.
 
     Perfetto numbers the files within others, and by these numbers chooses between paths that are

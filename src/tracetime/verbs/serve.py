@@ -83,7 +83,7 @@ def serving(
     port = PORT if port is None else port
     parts = urlsplit(ui)
     written = ui.isascii() and ui.isprintable() and " " not in ui
-    with _opened(path) if content is None else content as file:
+    with _open(path) if content is None else content as file:
         if parts.scheme not in ("http", "https") or not parts.netloc or not written:
             raise UsageError(f"{ui!r} is no address of a UI: write it as {UI}")
         try:
@@ -115,7 +115,7 @@ def serving(
                 thread.join()
 
 
-def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
+def _open(path: str | os.PathLike[str]) -> IO[bytes]:
     try:
         # Not to wait for a pipe's writer; a regular file does not mind.
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

@@ -118,7 +118,7 @@ class ClockBound:
     def ask(self, monotonic_ns: Callable[[], int]) -> Statement:
         """The present statement of the memory; see `TimeSource.ask`."""
         try:
-            file = self._opened()
+            file = self._open_file()
             data = self._consistent(file)
         except (OSError, ValueError) as error:
             raise self._unreadable(error) from None
@@ -180,7 +180,7 @@ class ClockBound:
             )
         return undisrupted
 
-    def _opened(self) -> _OpenFile:
+    def _open_file(self) -> _OpenFile:
         """The file; a new one if the daemon has put one in its place.
 
         Raises:

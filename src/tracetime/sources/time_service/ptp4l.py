@@ -119,7 +119,7 @@ class Ptp4l:
             # ptp4l replies to a path alone.
             with (
                 tempfile.TemporaryDirectory(prefix="tracetime-") as folder,
-                self._connected(folder) as channel,
+                self._connect(folder) as channel,
             ):
                 answers = self._answers(channel)
         except TimeoutError:
@@ -162,7 +162,7 @@ class Ptp4l:
             raise NoBoundError("this system has no adjtimex, or forbids it; allow it")
         return abs(round(state.frequency_ppm * 1_000)) + 1
 
-    def _connected(self, folder: str) -> socket.socket:
+    def _connect(self, folder: str) -> socket.socket:
         """A socket in a folder that hears from ptp4l alone.
 
         Raises:

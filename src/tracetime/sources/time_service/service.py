@@ -275,7 +275,7 @@ class TimeService:
             again_ns, error = self._refused.get(source.name, (now_ns, None))
             if error is None or now_ns >= again_ns:
                 try:
-                    kept = self._anchored(source)
+                    kept = self._anchor(source)
                 except NoBoundError as refused:
                     error = refused
                     self._refused[source.name] = (now_ns + source.retry_ns, refused)
@@ -289,7 +289,7 @@ class TimeService:
             "nothing bounds how far this machine's clock is off\n" + "\n".join(errors)
         )
 
-    def _anchored(self, source: TimeSource) -> Anchor[TrueTime]:
+    def _anchor(self, source: TimeSource) -> Anchor[TrueTime]:
         """The statement of a source, and the clocks right after it.
 
         Raises:

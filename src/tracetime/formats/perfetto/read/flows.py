@@ -20,8 +20,8 @@ from tracetime.trace.flows import (
     FlowEvents,
     FlowSteps,
     by_clocks,
+    concatenate_steps,
     flow_orders,
-    joined_steps,
 )
 
 if TYPE_CHECKING:
@@ -80,4 +80,4 @@ def _read(
             clock = numbers.of_rows({name: columns[name][row] for name in _NAMING})
             clock[columns["clock"][row] == 0] = 0
             parts.append(FlowSteps(flow, kind, clock, columns["source_ns"][row]))
-    return numbers.clocks, joined_steps(parts), log.left_out
+    return numbers.clocks, concatenate_steps(parts), log.left_out
