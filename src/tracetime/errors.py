@@ -114,11 +114,11 @@ class TraceError(TracetimeError):
         self.packet = packet
 
     def of(self, path: str) -> TraceError:
-        """The same error with the trace's path, for where several traces are read."""
+        """This error with the trace's path, for where several traces are read."""
         return TraceError(f"{path}: {self.message}", self.offset, self.packet)
 
     def to_dict(self) -> ErrorFacts:
-        """The same as of other errors; the message does not repeat offset and packet."""
+        """The facts as of other errors; the message does not repeat offset and packet."""
         return {
             "code": self.code,
             "message": self.message,

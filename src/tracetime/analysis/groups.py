@@ -152,7 +152,7 @@ class GroupCounter:
             nothing = np.empty((len(Groups._fields), 0), dtype=np.int64)
             every = Groups(*map(np.concatenate, zip(Groups(*nothing), *self._batches, strict=True)))
             self._batches = [_sum_groups(every)]
-        # What does not get fewer by being merged is merged again when there is twice as much.
+        # Rows that merging does not make fewer are merged again when there are twice as many.
         self._waiting = -len(self._batches[0].key)
         order = np.lexsort((self._batches[0].key, self._batches[0].batch))
         return Groups(*(column[order] for column in self._batches[0]))

@@ -167,7 +167,7 @@ class Written:
         return sorted(found, key=lambda series: -len(series.packets))
 
 
-# Where a file that is several recordings, one after the other, has the beginning of each.
+# The beginnings of recordings in a file that has several, one after the other.
 #
 # A recorder describes itself once; clocks fall together where another recording begins, or an
 # earlier part of the same one.

@@ -141,7 +141,7 @@ class Survey:
         home = self.trace_clock.machine
         at_home = columns["machine"] == self.trace.machines[home]
         if home == 0:
-            # What names no machine is of the first.
+            # Rows that name no machine are of the first.
             at_home |= columns["machine"] == 0
         placed = resolved & ~((columns["clock"] == self.trace_clock.clock) & at_home)
         self._placed.add(columns["packet"][placed].astype(np.int64))

@@ -97,8 +97,7 @@ class ClockCalibration(Document):
 
     @property
     def _drift_ppm(self) -> float | None:
-        """By how much it runs faster than the reference, ppm; null where the time was too short to
-        measure it."""
+        """The drift against the reference, ppm; null where the time was too short to measure it."""
         return None if self.drift_ppm is None else round(self.drift_ppm, 4)
 
     @property

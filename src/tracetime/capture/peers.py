@@ -150,7 +150,7 @@ class Peers:
                 problems.note(peer.name, f"no exchange in {duration(ns)}: its clock is not tied")
 
     def _note(self, problems: Problems, name: str, message: str) -> None:
-        # What the end breaks off is no problem.
+        # A call that the end breaks off is no problem.
         if not self._ended:
             problems.note(name, message)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tracetime.clocks.json_types import NotEmpty
 
-# What VK_KHR_calibrated_timestamps promises, as checks of a device.
+# The promises of VK_KHR_calibrated_timestamps, as checks of a device.
 #
 # The assertions are those of Vulkan's own conformance test (VK-GL-CTS,
 # vktPipelineTimestampTests.cpp: the device's domain, the host's, calibration), and some that it

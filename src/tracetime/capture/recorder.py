@@ -126,7 +126,7 @@ class Recorder(Traced):
         try:
             self.close()
         except UsageError as failed:
-            # What the caller's code raised matters more.
+            # The error of the caller's code matters more.
             error.add_note(f"The recording did not end well either: {failed}")
 
     # Clocks

@@ -69,7 +69,7 @@ class Profile:
         for kind, callback in callbacks.items():
             self._monitoring.register_callback(self._tool, kind, callback)
         self._monitoring.set_events(self._tool, sum(callbacks))
-        # What an earlier profile was not interested in.
+        # The events that an earlier profile disabled.
         self._monitoring.restart_events()
 
     def __enter__(self) -> Self:
@@ -153,7 +153,7 @@ class Profile:
         span.__enter__()
 
     def _finish(self, **args: str) -> None:
-        # What began before the profile has no span.
+        # A call that began before the profile has no span.
         if self._here.open:
             span = self._here.open.pop()
             if args:

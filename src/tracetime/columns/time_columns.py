@@ -131,7 +131,7 @@ class ColumnSteps:
             self._counts.add(written[rows], absent[rows].view(np.uint8))
             if given.half_width_ns is not None:
                 values, half = given.values[rows], given.half_width_ns[rows]
-                # The same time twice shows no more.
+                # A time that repeats shows no more.
                 counts = ~absent[rows] & np.append(True, values[1:] != values[:-1])[: len(values)]
                 self.of_floats.count(values[counts], half[counts])
         self._rows += length

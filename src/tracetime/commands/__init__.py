@@ -155,7 +155,7 @@ def main() -> NoReturn:
         terminal.install()
         code = run(sys.argv[1:])
     except BaseException:
-        # What is interrupted while it loads may raise another error.
+        # A module that is interrupted while it loads may raise another error.
         number = terminal.received()
         if number is None:
             raise
@@ -230,7 +230,7 @@ def _silence() -> None:
 
 def _fail(error: TracetimeError, args: Sequence[str], hint: str = "") -> int:
     """Print an error on stderr, as JSON if --json is given; return the exit code."""
-    # What follows -- is no option.
+    # Arguments after -- are no options.
     report_error(error, "--json" in args[: args.index("--") if "--" in args else None], hint)
     return exit_code(error)
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from tracetime.trace.trace import Trace
     from tracetime.verbs.convert import SlicesSummary
 
-# What `tracetime convert` says of the file that it wrote.
+# The report of `tracetime convert` on the file that it wrote.
 
 _MOST_CLOCKS: Final = 8
 """Clocks that a reason names: about three lines."""

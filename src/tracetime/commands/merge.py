@@ -36,7 +36,7 @@ _MOST_PIDS: Final = 4
 
 
 class Merge(TypedDict):
-    """Where files lie on one timeline, and what ties them. It is printed before an error about
+    """The places of files on one timeline, and their ties. It is printed before an error about
     files that nothing ties, too.
 
     Attributes:

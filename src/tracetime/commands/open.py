@@ -204,7 +204,7 @@ class _Errors(TypedDict):
 
 
 class Open(TypedDict):
-    """Where the trace is served, and the link that opens it.
+    """The address of the trace that is served, and the link that opens it.
 
     Attributes:
         trace: the trace, as it was named.

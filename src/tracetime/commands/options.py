@@ -88,7 +88,7 @@ class Clock(click.ParamType):  # type: ignore[type-arg]
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        # What is before an option without its value is still among the arguments.
+        # Arguments before an option without its value are still there.
         words = (ctx.params.get("trace"), *ctx.args)
         path = next((word for word in words if word and Path(word).is_file()), None)
         known = _clocks_of(path) or list(BUILTIN_IDS)

@@ -327,7 +327,7 @@ class _Peer(TypedDict):
 
 
 class Record(TypedDict):
-    """What was recorded.
+    """The recording that was made.
 
     Attributes:
         trace: the trace that was written.

@@ -37,7 +37,7 @@ class _Pair(TypedDict):
 
 
 class Report(TypedDict):
-    """What came of writing the page.
+    """The outcome of writing the page.
 
     Attributes:
         trace: the trace, as it was named.

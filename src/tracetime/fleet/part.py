@@ -30,7 +30,7 @@ from tracetime.tables.writers import ParquetTable
 from tracetime.trace.trace import Trace
 from tracetime.verbs.convert import convert, convert_slices
 
-# What the doctor finds in one trace, and how its clocks run, as parts of a data set.
+# The doctor's findings on one trace, and the rates of its clocks, as parts of a data set.
 
 
 def write_findings(

@@ -138,7 +138,7 @@ def _start(memory: int) -> None:
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
-    # What the exception passes removes its files. The executor would go on with the next task.
+    # The `with` blocks that the exception passes remove their files; the executor would go on.
     threading.Thread(target=_exit_soon, daemon=True).start()
     raise SystemExit(128 + number)
 

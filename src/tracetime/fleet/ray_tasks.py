@@ -149,7 +149,7 @@ def _connection(ray: Any, address: str, workers: int | None, memory: int) -> Ite
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise UsageError(f"cannot use Ray at {printable(address)!r}: {error}") from error
     if callable(on_sigterm) and threading.current_thread() is threading.main_thread():
-        # That of Ray prints addresses of its own code, and another exit code.
+        # Ray's own handler prints addresses of its own code, and another exit code.
         signal.signal(signal.SIGTERM, on_sigterm)
     try:
         yield

@@ -43,7 +43,7 @@ from tracetime.sql.tables import FINDINGS
 if TYPE_CHECKING:
     import duckdb
 
-# What got worse from one data set to another: bars, rates, jumps, findings, lost models.
+# Changes for the worse between data sets: bars, rates, jumps, findings, lost models.
 
 WORSE: Final = Fraction(3, 2)
 """A measure that grew by this factor is worse: less is the scatter of readings."""
@@ -83,7 +83,7 @@ def _findings(here: DataSetSummary, there: DataSetSummary) -> Iterator[Worse]:
             continue
         was = known.get((one.model, one.code, one.severity), 0)
         if one.severity == "warning":
-            # What was an error and is a warning is no worse.
+            # An error that became a warning is no worse.
             was = max(was, known.get((one.model, one.code, "error"), 0))
         if not was or _more(was, before[one.model], one.traces, after[one.model]):
             yield Worse(

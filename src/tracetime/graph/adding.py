@@ -146,7 +146,7 @@ def add_pings_of_many(
     """
     _check_unwrapped(graph, local, *remotes)
     pairs = [pair for remote in remotes for pair in ((local, remote), (remote, local))]
-    # Those of one pair together, as if its pings were added alone.
+    # The pings of one pair together, as if they were added alone.
     pair_of = np.concatenate([2 * which, 2 * which + 1])
     order = np.argsort(pair_of, kind="stable")
     before, after = np.concatenate([times[0], times[2]]), np.concatenate([times[1], times[3]])

@@ -100,7 +100,7 @@ def ssh_command(host: str, *, asks: bool = True) -> list[str] | None:
     if not host.startswith("ssh://"):
         return None
     match = _SSH.fullmatch(host)
-    # What begins with a dash would be an option of ssh.
+    # A host that begins with a dash would be an option of ssh.
     if match is None or match[1].startswith("-") or int(match[2] or 22) > 65535:
         raise UsageError(f"{host!r} is no ssh://[USER@]HOST[:PORT]")
     port = ["-p", match[2]] if match[2] else []

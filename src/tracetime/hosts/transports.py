@@ -159,7 +159,7 @@ class UdpTransport:
     def interrupt(self) -> None:
         self._interrupted = True
         with contextlib.suppress(OSError):
-            # It wakes who waits for a datagram.
+            # It wakes the thread that waits for a datagram.
             self._socket.socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:

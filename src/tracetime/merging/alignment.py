@@ -93,7 +93,7 @@ def align(one: Meetings, other: Meetings, pieces: int = _MOST_PIECES) -> Alignme
     found = _by_shift(one, other)
     if not len(found.ours) or not pieces:
         return found
-    # What the best shift leaves open: before it, after it, and in its gaps.
+    # The parts that the best shift leaves open: before it, after it, and in its gaps.
     ours = np.concatenate([[-1], found.ours, [len(one.ends)]])
     theirs = np.concatenate([[-1], found.theirs, [len(other.ends)]])
     parts = [found]

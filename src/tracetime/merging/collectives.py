@@ -228,7 +228,7 @@ def _compare(
                         tied_to[both].add(clocks[representative])
             if len(representatives[row]) < _MOST_REPRESENTATIVES:
                 representatives[row].append(one)
-                # Those that have the most span the longest time.
+                # Files with the most collectives span the longest time.
                 representatives[row][1:] = sorted(
                     representatives[row][1:],
                     key=lambda number: -len(found[number].kinds),

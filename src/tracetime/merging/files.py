@@ -112,7 +112,7 @@ def open_files(
         with of_file(os.fspath(path)):
             for one in _traces(os.fspath(path), reading or {}, left_out):
                 stack.enter_context(one.trace)
-                # Its own times are what is merged.
+                # A file is merged with its own times.
                 found.append(one._replace(trace=one.trace.as_written()))
                 if opened is not None:
                     opened(found[-1].trace)

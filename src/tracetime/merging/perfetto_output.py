@@ -283,7 +283,7 @@ class _Writer:
         for columns in trace.packets.observed(baker):
             placed = order.keep(columns, bars.place(columns))
             put(baker.write(_from_zero(placed, written)))
-        # What comes after the last row.
+        # The packets after the last row.
         put(baker.write(Rows(1).take()))
         if file.number == 0:
             self._clocks[0].is_home = False

@@ -62,7 +62,7 @@ class Processes(Generic[T]):
         for process in self._processes:
             process.terminate()
         for process in self._processes:
-            # What waits for one in a thread sees its end.
+            # A thread that waits for one sees its end.
             process.join()
 
     def make(self, number: int, put: Put, tell: Callable[[int], None]) -> T:

@@ -145,7 +145,7 @@ _TAIL: Final = 0.02
 """Share of the time, at each end, whose rates do not count for the scale: start-up, outliers."""
 
 _GAP_TAIL: Final = 0.1
-"""The same of the rates between snapshots: they have the noise of two readings each."""
+"""Share of the rates between snapshots, which have the noise of two readings each, likewise."""
 
 _GAP_REACH: Final = 2
 """They widen the scale by so many times what the rates that held take, at most."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tracetime.reporting.drawing import Bokeh
 from tracetime.reporting.markup import Html, data, tag
 
-# What page.js does, the sign on the button, and its label.
+# The action of page.js, the sign on the button, and its label.
 _BUTTONS: Final = (
     ("in", "+", "Zoom in"),
     ("out", "−", "Zoom out"),

@@ -25,7 +25,7 @@ from tracetime.text import printable
 from tracetime.trace.events_table import Columns
 from tracetime.trace.trace import Trace
 
-# What the report says of slices under error bars; `spans.py` writes it as HTML.
+# The facts on slices under error bars; `spans.py` writes them as HTML.
 
 _MOST_PLACES: Final = 6
 """Places that are drawn: two screens."""

@@ -20,7 +20,7 @@ from tracetime.reporting.facts import MOST_FINDINGS, Facts
 from tracetime.reporting.markup import Html, tag
 from tracetime.text import count, duration, html_text, signed_duration
 
-# Where on trace time each clock is wrong: a row for each, with findings, jumps and lost events.
+# The faults of each clock on trace time: a row for each, with findings, jumps and lost events.
 #
 # `strip.py` draws them across the top of the page. Places are shares of the trace's length, 0 to 1.
 
@@ -107,7 +107,7 @@ def clock_rows(facts: Facts) -> ClockRows:
                 found[name].append((number, part))
                 if part.severity != "info":
                     sharing[name] = min(sharing.get(name, len(concerned)), len(concerned))
-    # What few clocks have says more of a clock than what all have.
+    # A finding of few clocks says more of a clock than one of all.
     every = [ClockRow("", []), *(ClockRow(name, clocks) for name, clocks in clocks_of.items())]
     jumps = _jumps(facts)
     for row in every:

@@ -77,7 +77,7 @@ TIMERS: Final[Mapping[str, tuple[Any, ...]]] = {
     "clGetDeviceAndHostTimer": (i32, Handle, Pointer, Pointer),
     "clGetHostTimer": (i32, Handle, Pointer),
 }
-"""The same of the functions of OpenCL 2.1, which a loader may lack."""
+"""The signatures of functions of OpenCL 2.1, which a loader may lack."""
 
 
 class PciBusInfo(ctypes.Structure):

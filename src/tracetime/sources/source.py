@@ -46,7 +46,7 @@ class Together(NamedTuple):
 
 
 class ClockSource(ABC):
-    """Some clocks of one kind.
+    """A source of clocks of one kind.
 
     A clock is read alone (`read`), by a kernel (`native_code`), or together with one of its
     `partners` (`read_together`); it can do at least one of the three.

@@ -101,7 +101,7 @@ class _File:
     ) -> WrittenUnits:
         units, chosen = WrittenUnits(), list(columns)
         opened = stored_table(self._file, self._max_expansion, typed)
-        # What is damaged is told by `batches`.
+        # `batches` tells of the damage.
         with opened as table, contextlib.suppress(TraceError):
             learn_units(units, chosen, table.batches(chosen), float_unit)
         return units

@@ -115,7 +115,7 @@ class ErrorBars:
     def _place_baked(self, columns: Columns) -> Columns:
         own = {"trace_time": columns["trace_time"], "status": columns["status"]}
         there = {"trace_time": columns[SOURCE_TIME], "status": columns[SOURCE_STATUS]}
-        # What floor costs in the source is none of the baked trace's.
+        # The cost of floor in the source is none of the baked trace's.
         placed = self._place(columns | there, None)
         agree = is_any_of(own["status"], PLACED) == is_any_of(placed["status"], PLACED)
         placed["status"] = np.where(agree, placed["status"], own["status"])
@@ -126,7 +126,7 @@ class ErrorBars:
     def _place(self, columns: Columns, observer: PlacementObserver | None) -> Columns:
         floor, before = columns["trace_time"], columns["status"]
         if self._graph.state.baked:
-            # The bars are its source's, which has the clocks.
+            # The bars are those of its source, which has the clocks.
             nothing = np.zeros_like(floor)
             return {**columns, "earliest": nothing + 1, "latest": nothing}
         columns = self._in_ns(columns)

@@ -37,7 +37,7 @@ CUT_OFF: Final = "cut_off_ns"
 """The column, int64, of how much later than `source_ns` the clock of a row may have read, ns."""
 
 EARLY: Final = "early_ns"
-"""The same of how much earlier; only beside `CUT_OFF`."""
+"""The column, int64, of how much earlier it may have read, ns; only beside `CUT_OFF`."""
 
 SOURCE_TIME: Final = "source_trace_time"
 """The column of where floor puts a row of a baked trace in its source."""

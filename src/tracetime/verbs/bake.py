@@ -223,5 +223,5 @@ def _write(
     """Write the packets, batch by batch."""
     for columns in packets.observed(baker, progress):
         file.write(baker.write(columns if tube is None else tube.place(columns)))
-    # What comes after the last row.
+    # The packets after the last row.
     file.write(baker.write(Rows(1).take()))

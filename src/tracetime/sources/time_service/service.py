@@ -299,7 +299,7 @@ class TimeService:
             before = self._read()
             statement = source.ask(self._clocks.monotonic_ns)
             after = self._read()
-            # What was stated in between may be of either side of a step.
+            # A statement made in between may be of either side of a step.
             if not self._notice_steps(before) and not self._notice_steps(after):
                 self._check_doubt(source.name, statement)
                 return self._keep(source, statement, before, after)

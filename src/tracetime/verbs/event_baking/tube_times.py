@@ -119,7 +119,7 @@ class TubeTimes:
         times, earliest, latest = floor["trace_time"], tube["earliest"], tube["latest"]
         excluded = (earliest <= latest) & ((times < earliest) | (latest < times))
         by_floor = ~placed & ~excluded
-        # What is no event has no kind.
+        # Rows that are no events have no kind.
         counted = by_floor & ~is_raw & (columns["kind"] < len(KINDS))
         self.as_floor += int(np.count_nonzero(counted & is_any_of(floor["status"], PLACED)))
         late = placed & ~is_any_of(columns["status"], PLACED) & (columns["payload"] == _THREAD)
