@@ -15,7 +15,7 @@ from tracetime.errors import SourceError
 from tracetime.sources import local, ptp
 from tracetime.sources.local import LocalClocks
 from tracetime.sources.posix import PosixSource
-from tracetime.sources.ptp import MONOTONIC_RAW, Pair, PtpClock, PtpClocks
+from tracetime.sources.ptp import MONOTONIC_RAW, HostOffset, PtpClock, PtpClocks
 from tracetime.sources.ptp_ioctl import Bracket, narrowest
 
 METHODS = {"precise": PRECISE, "extended": EXTENDED, "plain": PLAIN}
@@ -117,7 +117,7 @@ def test_a_cross_timestamp_of_another_time_namespace_is_not_used(folder):
 
     def elsewhere():
         raw_ns, ahead_ns, half_ns = pair()
-        return Pair(raw_ns + 3_600 * S, ahead_ns - 3_600 * S, half_ns)
+        return HostOffset(raw_ns + 3_600 * S, ahead_ns - 3_600 * S, half_ns)
 
     clock = PtpClock(0, folder=folder, names=folder, ioctl=world.ioctl, pair=elsewhere)
     assert clock.method == "extended"

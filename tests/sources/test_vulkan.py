@@ -19,7 +19,7 @@ from tracetime.sources import vulkan_api as api
 from tracetime.sources import vulkan_queue
 from tracetime.sources.local import LocalClocks
 from tracetime.sources.posix import PosixSource
-from tracetime.sources.vulkan import FORMS, VulkanDevice, VulkanInstance, _listed
+from tracetime.sources.vulkan import FORMS, VulkanDevice, VulkanInstance, _list_of
 
 EXAMPLE = ROOT / "examples" / "vulkan_gpu_work.py"
 pytestmark = pytest.mark.usefixtures("instance")
@@ -84,7 +84,7 @@ def test_domains_that_nobody_knows_are_listed(instance, monkeypatch):  # noqa: F
     from tracetime.sources import vulkan
 
     def with_new_ones(kind, what, ask):
-        found = _listed(kind, what, ask)
+        found = _list_of(kind, what, ask)
         return [*found, 1_000_208_000, 77] if "time domains" in what else found
 
     monkeypatch.setattr(vulkan, "_list_of", with_new_ones)
@@ -102,7 +102,7 @@ def test_its_own_domain_and_one_of_the_host_are_needed(instance, monkeypatch, do
     monkeypatch.setattr(
         vulkan,
         "_list_of",
-        lambda kind, what, ask: domains if "time domains" in what else _listed(kind, what, ask),
+        lambda kind, what, ask: domains if "time domains" in what else _list_of(kind, what, ask),
     )
     made = VulkanInstance()
     assert not made.devices
