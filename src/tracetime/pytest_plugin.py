@@ -101,7 +101,7 @@ class _Recording:
 
 
 def _outcome(report: Any) -> str:
-    """As pytest counts it: its report calls a failure that is expected `skipped`."""
+    """The outcome as pytest counts it: its report calls an expected failure `skipped`."""
     if hasattr(report, "wasxfail"):
         return "xpassed" if report.passed else "xfailed"
     return str(report.outcome)

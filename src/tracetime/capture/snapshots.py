@@ -23,7 +23,7 @@ from tracetime.formats.perfetto.write.clocks import scoped
 from tracetime.formats.perfetto.write.writer import TraceWriter
 from tracetime.graph.tube.limits import Limits
 
-# How far floor, Perfetto's rule, is off between the snapshots of a recording.
+# The error of floor, Perfetto's rule, between the snapshots of a recording.
 #
 # Floor uses the offset of the snapshot before, and interpolates nothing: just before the next one
 # it is off by the change of the offset in the meantime, whatever the bars of the tube are.

@@ -49,7 +49,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class ClockFacts:
-    """What is printed of a clock: the members of a `ClockInfo`, and what subclasses add.
+    """The printed facts of a clock: the members of a `ClockInfo`, and those of subclasses.
 
     Attributes:
         clock: the clock.

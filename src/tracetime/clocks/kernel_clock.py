@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-# How far UTC is from REALTIME, as a time service bounds it: measured live, kept in recordings.
+# The distance of UTC from REALTIME, as a time service bounds it: live, and in recordings.
 
 Values = npt.NDArray[np.int64]
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.tube.bars import Bars
 
-# How far a run over many traces is: a line on a terminal, and in a log a line now and then.
+# The progress of a run over many traces: a line on a terminal, in a log one now and then.
 
 _LOGGED_EVERY_S: Final = 10.0
 

@@ -1,6 +1,6 @@
-"""By which first bytes a file is known to be of a format, and what opens it then.
+"""The first bytes by which a file is known to be of a format, and the function that opens it.
 
-What reads a format is loaded when a file of it is opened.
+The reader of a format is loaded when a file of it is opened.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What rows of a trace are, from Arrow columns to the columns of names that every format gives."""
+"""The columns of names that every format gives, from Arrow columns."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _add_args(columns: Columns, args: pa.Array | None, rows: int) -> None:
 
 
 def _text(texts: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-    """Where each text ends, and all of them one after another."""
+    """The end of each text, and all texts one after another."""
     if texts.type != pa.string():
         texts = texts.cast(pa.string())
     n = len(texts)

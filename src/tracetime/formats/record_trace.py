@@ -33,7 +33,7 @@ Item = TypeVar("Item")
 
 
 class FileClocks(NamedTuple):
-    """What a file says of its clocks.
+    """The clocks of a file.
 
     Attributes:
         graph: with every snapshot and order of the file.
@@ -48,7 +48,7 @@ class FileClocks(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Records:
-    """Some records of a file, in file order.
+    """The records of a part of a file, in file order.
 
     Attributes:
         columns: as `placement.placed_by_floor` takes them.
@@ -95,7 +95,7 @@ class RecordTrace(Trace):
 
     @abstractmethod
     def _read_records(self, names: bool) -> Iterator[Records]:
-        """Read the file from its start, batch by batch; with names, say what each record is."""
+        """Read the file from its start, batch by batch; with names, each record's names, too."""
 
     @property
     def clocks(self) -> ClockGraph:
@@ -114,7 +114,7 @@ class RecordTrace(Trace):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What codes in the columns mean: records carry no payload."""
+        """The meanings of the codes in the columns: records carry no payload."""
         return Vocabulary(self.KINDS, np.array([-1], np.int16), texts_of([]))
 
     @property

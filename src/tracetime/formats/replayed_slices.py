@@ -1,4 +1,4 @@
-"""What every format that has slices makes of them: batches, and by the tube the bars of both ends.
+"""The batches of slices of every format that has them, and by the tube the bars of both ends.
 
 A format logs the events of slices in a kernel, and replays them in order of time into tables of
 the kernels (`slices.tables`).
@@ -47,7 +47,7 @@ _OPEN: Final = (("earliest", INT64_MIN), ("latest", INT64_MAX))
 
 
 class Readings(Protocol):
-    """What clocks read at the events of slices."""
+    """The readings of clocks at the events of slices."""
 
     @property
     def clocks(self) -> list[ClockId]:
@@ -69,7 +69,7 @@ class ArgsOf(Protocol):
     def __call__(
         self, begin: Entries, end: Entries, most: int
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-        """Of the first of them, until there are `most` bytes."""
+        """The arguments of the first slices, until there are `most` bytes."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -88,7 +88,7 @@ class ReplayedSlices:
 
     @classmethod
     def of(cls, tables: SliceTables) -> ReplayedSlices:
-        """What the tables hold."""
+        """The slices that the tables hold."""
         owners = Owners(tables.tracks.columns(), *tables.processes.columns())
         return cls(tables.slices.columns(), owners, tables.strings.arrays())
 

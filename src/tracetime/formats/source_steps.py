@@ -1,4 +1,4 @@
-"""The steps that the times of a file stand on, source by source: hosts, or interfaces."""
+"""The resolutions of the times of a file, source by source: hosts, or interfaces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tracetime.clocks.snapshot import INT64_MIN
 from tracetime.columns.time_steps import TimeSteps
 from tracetime.trace.notes import Note
 
-# Where the time of a stream runs backwards: of a capture's interface, of a source of samples.
+# Streams whose time runs backwards: of a capture's interface, of a source of samples.
 
 USUAL_NS: Final = 10**9
 """Queues of a network card write packets of one interface out of order, by ms."""
@@ -78,7 +78,7 @@ _MOST_APART: Final = 256
 
 
 class SourceSteps:
-    """Counts the times of a file by source, and judges them once all are counted.
+    """A counter of the times of a file by source, which finds their resolutions at the end.
 
     doubles: whether a program may have computed its times as floats.
     """
@@ -89,13 +89,13 @@ class SourceSteps:
         self._judged: dict[tuple[int, int], TimeSteps] | None = None
 
     def add(self, sources: Values, units: Values, times: Values) -> None:
-        """Count times, ns; of each its source, by number, and what its source can tell apart."""
+        """Add times, ns; of each its source, by number, and the resolution of its source."""
         for key, rows in _groups(sources, units):
             self._counts.setdefault(key, StepCounts()).add(times[rows])
 
     @property
     def longest_ns(self) -> int:
-        """The longest step that times stand on, longer than what their source can tell apart.
+        """The longest resolution of times, longer than that of their source.
 
         0 where they stand on none.
         """
@@ -103,11 +103,11 @@ class SourceSteps:
 
     @property
     def is_exact(self) -> bool:
-        """Whether nothing is left open beside what sources cannot tell apart."""
+        """Whether all times are exact but for the resolution of their source."""
         return all(one.is_exact for one in self._steps.values())
 
     def margins(self, sources: Values, units: Values, times: Values) -> tuple[Values, Values]:
-        """By how much less, and more, than it says a clock may have read; see `TimeSteps`."""
+        """The margins of each time within which the clock may have read; see `TimeSteps`."""
         before, after = np.zeros(len(times), np.int64), np.zeros(len(times), np.int64)
         for key, rows in _groups(sources, units):
             steps = self._steps.get(key)

@@ -79,7 +79,7 @@ class SpanTable:
 
 
 class SpanReadings:
-    """What clocks read where spans begin (entry 2 n of span n) and end (2 n + 1), placed by floor.
+    """The readings where spans begin (entry 2 n of span n) and end (2 n + 1), placed by floor.
 
     Attributes:
         clocks: as `replayed_slices.Readings` has them.
@@ -263,7 +263,7 @@ def _lanes(table: SpanTable, begin: Rows, end: Rows) -> tuple[Codes, Codes, Rows
 
 
 def _generations(parent: Rows) -> Rows:
-    """How many ancestors each span has; of those in loops, some number."""
+    """The number of ancestors of each span; of those in loops, some number."""
     above = np.append(parent, -1)
     count = (above >= 0).astype(np.int64)
     for _ in range(len(parent).bit_length()):
@@ -275,7 +275,7 @@ def _generations(parent: Rows) -> Rows:
 
 
 def _coded(table: SpanTable) -> tuple[Strings, list[Codes]]:
-    """All texts, each once; the names, the categories and the owners' by number, -1 for none."""
+    """All texts, each once; the numbers of names, categories and owners, -1 for none."""
     missing = pa.nulls(table.groups, pa.string())
     texts = [table.name, table.category, *(table.owners.get(name, missing) for name in _TEXTS)]
     encoded = [
@@ -299,7 +299,7 @@ def _coded(table: SpanTable) -> tuple[Strings, list[Codes]]:
 def _owners(
     table: SpanTable, group: Codes, track_name: Codes, thread_name: Codes, process_name: Codes
 ) -> Owners:
-    """Of each track those of its group; a group is a process, and a thread where it has a tid."""
+    """The owners of each track; a group is a process, and a thread where it has a tid."""
     missing = pa.nulls(table.groups, pa.int64())
     (tid, has_tid), (pid, has_pid) = (
         known_of(table.owners.get(name, missing).cast(pa.int64())) for name in ("tid", "pid")

@@ -28,7 +28,7 @@ BZIP2: Final = b"BZh"
 _XZ_MEMORY: Final = 1 << 28
 """What decompressing may take: `xz -9` needs a quarter of that."""
 CHUNK: Final = 1 << 20
-# How much a read loses where the stream is cut off within it.
+# The bytes that a read loses where the stream is cut off within it.
 _ZSTD_CHUNK: Final = 1 << 13
 
 _ERRORS: Final = (zlib.error, lzma.LZMAError, OSError, EOFError)
@@ -38,7 +38,7 @@ _EXPANSION_HINT: Final = "if the trace really is that large, raise the limit (--
 
 
 class Budget:
-    """How many bytes decompression may still yield, over a whole file."""
+    """The number of bytes that decompression may still yield, over a whole file."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -113,7 +113,7 @@ class _Gzip:
 
 
 class _Stream:
-    """The same of one stream of xz or bzip2, by a decompressor that keeps its input itself."""
+    """One stream of xz or bzip2, like `_Gzip`, by a decompressor that keeps its input itself."""
 
     def __init__(self, engine: lzma.LZMADecompressor | bz2.BZ2Decompressor) -> None:
         self._engine = engine
@@ -226,7 +226,7 @@ class TraceFile:
         return first
 
     def read(self, into: memoryview, at: int) -> int:
-        """Fill `into` from the file's byte `at` on; returns how many bytes there were."""
+        """Fill `into` from the file's byte `at` on; returns the number of bytes."""
         done = 0
         while done < len(into):
             n = os.preadv(self.fileno(), [into[done:]], at + done)
@@ -348,7 +348,7 @@ class _Reader:
         return data
 
     def close(self) -> None:
-        """The file belongs to another reader, and stays open."""
+        """Do nothing: the file belongs to another reader, and stays open."""
 
 
 def _spool(stream: IO[bytes]) -> IO[bytes]:

@@ -69,7 +69,7 @@ class TraceFolder:
             watch(at)
 
     def close(self) -> None:
-        """Nothing can be read afterwards."""
+        """Close the folder: nothing can be read afterwards."""
         self.closed = True
 
     def check_open(self) -> None:
@@ -79,5 +79,5 @@ class TraceFolder:
 
 
 def _real(path: str | os.PathLike[str]) -> str:
-    """Where a path leads, with a separator at its end."""
+    """The real place of a path, with a separator at its end."""
     return os.path.join(os.path.realpath(path), "")  # noqa: PTH118  which drops it

@@ -26,7 +26,7 @@ from tracetime.text import duration
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count
 
-# How far the other side's BOOTTIME is ahead, by the rounds: orders in a graph, and its bars.
+# The offset of the other side's BOOTTIME, by the rounds: orders in a graph, and its bars.
 
 HERE: Final = ClockId(BUILTIN_IDS["BOOTTIME"])
 THERE: Final = ClockId(BUILTIN_IDS["BOOTTIME"], machine=1)

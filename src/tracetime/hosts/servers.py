@@ -23,7 +23,7 @@ from tracetime.hosts.messages import (
 from tracetime.hosts.stamps import StampedSocket, StampedTimes
 from tracetime.sources.posix import boot_id
 
-# How many replies a source gets: a bucket of tokens each, for a bounded number of sources.
+# The limit of replies to a source: a bucket of tokens each, for a bounded number of sources.
 
 _S: Final = 1_000_000_000
 

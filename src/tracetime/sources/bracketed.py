@@ -18,7 +18,7 @@ from tracetime.errors import SourceError, UsageError
 from tracetime.sources.device import CalibratedDevice, TimeDomain
 from tracetime.sources.names import named
 
-# Which clock of the host a driver's timer is: found by reading, as no driver says it.
+# The clock of the host that a driver's timer is: found by reading, as no driver names it.
 
 CANDIDATES: Final = ("REALTIME", "MONOTONIC", "MONOTONIC_RAW", "BOOTTIME")
 

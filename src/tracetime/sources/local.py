@@ -196,7 +196,7 @@ class LocalClocks:
         self._opened: dict[str, Devices | SourceError] = {}
 
     def everything(self) -> list[Found]:
-        """All clocks that can be read here."""
+        """The clocks that can be read here."""
         return self._found(devices=True)
 
     def _found(self, *, devices: bool) -> list[Found]:
@@ -208,7 +208,7 @@ class LocalClocks:
 
     @property
     def unavailable(self) -> tuple[Unavailable, ...]:
-        """All clocks that cannot be read, with the reasons."""
+        """The clocks that cannot be read, with the reasons."""
         missing = [entry for source in self._sources(devices=True) for entry in source.unavailable]
         for word, opened in self._opened.items():
             if isinstance(opened, SourceError):

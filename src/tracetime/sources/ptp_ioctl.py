@@ -123,7 +123,7 @@ def _time(data: bytearray, at: int) -> int:
     return int(seconds) * _NS + int(ns)
 
 
-# Which PTP hardware clock a network interface stamps packets with: ETHTOOL_GET_TS_INFO.
+# The PTP hardware clock by which a network interface stamps packets: ETHTOOL_GET_TS_INFO.
 #
 # The bytes are those of include/uapi/linux/ethtool.h (struct ethtool_ts_info) and linux/if.h.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tracetime.sql.streams import View
     from tracetime.trace.trace import Trace
 
-# Which values of DuckDB are returned as text, in its own format.
+# The types of DuckDB whose values are returned as text, in its own format.
 #
 # Arrow has no type for UHUGEINT, TIMETZ, BIGNUM, BIT, and INTERVAL in files, Python none for dates
 # before year 1, infinite dates, and times with ns. Everything else keeps its type.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tracetime.graph.clock_graph import ClockGraph
     from tracetime.graph.tube.bars import Bars
 
-# How statements see traces: what is the same for all statements of a session.
+# The view of traces that all statements of a session share.
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _MANIFEST: Final = re.compile(rb'\s*\{\s*"perfetto_manifest"')
 
 
 class Members(Protocol):
-    """What zip and tar have in common."""
+    """The members of an archive, zip or tar."""
 
     def names(self) -> Iterator[tuple[str, str | None]]:
         """Yield the name of each member, and why it cannot be a trace, if so."""
@@ -184,7 +184,7 @@ class Archive:
             self.damage = error.with_traceback(None)
 
     def _why_none(self, name: str) -> str | None:
-        """Why a member is no trace; None where it is one, or cannot be read."""
+        """The reason why a member is no trace; None where it is one, or cannot be read."""
         from tracetime.formats import is_of_format
 
         try:

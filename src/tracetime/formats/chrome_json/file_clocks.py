@@ -1,4 +1,4 @@
-"""Which clock the times of a file are of, and how it is tied to REALTIME.
+"""The clocks of a file's times, and their ties to REALTIME.
 
 metadata.clock-domain is LINUX_CLOCK_MONOTONIC     MONOTONIC
 metadata.clock-domain is anything else             a named clock, org.chromium. and that
@@ -33,7 +33,7 @@ from tracetime.trace.notes import Note
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.reader import KnownNames, Scanner
 
-# What a file holds that is not read, or not as it may be meant: told, so that nothing is lost.
+# The parts of a file that are not read, or not as they may be meant: notes on each of them.
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -55,7 +55,7 @@ class FileValues:
 
     @cached_property
     def values(self) -> Mapping[str, Json]:
-        """All of them."""
+        """The values beside the events, by key."""
         return {key: found[0] for key in self._texts if (found := self._found(key))}
 
     def _found(self, key: str) -> tuple[Json] | tuple[()]:
@@ -89,7 +89,7 @@ class FileValues:
 
     @property
     def base_ns(self) -> int | None:
-        """What PyTorch's profiler has taken off each time, ns; None where it cannot be read.
+        """The base that PyTorch's profiler took off each time, ns; None where it cannot be read.
 
         A program that writes the file anew may have made a text of it, which counts as well, or
         a float, which has lost digits.
@@ -136,7 +136,7 @@ def _note(what: str, offset: int = 0, packet: int = 0) -> Note:
 
 
 def passed_over(names: KnownNames, scanner: Scanner, values: FileValues) -> list[Note]:
-    """What is not read, or not as it stands, each with its first byte where that is known."""
+    """Notes on parts that are not read, or not as they stand, each with its first byte if known."""
     found = [_note(text) for text in _of_events(names)]
     found += [_note(text) for text in _of_base(names, values)]
     if scanner.n_kernel_events:
@@ -151,7 +151,7 @@ def passed_over(names: KnownNames, scanner: Scanner, values: FileValues) -> list
 
 
 def passed_over_syncs(values: FileValues, is_text: bool, syncs: Sequence[LineSync]) -> list[Note]:
-    """What becomes of lines beside events that say what other clocks read."""
+    """Notes on lines beside events that give readings of other clocks."""
     if is_text or not syncs:
         return []
     if values.text("clock-domain", "metadata") == "LINUX_CLOCK_MONOTONIC":
@@ -359,7 +359,7 @@ def graph_of(
 def _tie_lines(
     graph: ClockGraph, clock: ClockId, syncs: Sequence[LineSync], coarseness: Coarseness
 ) -> None:
-    """Declare the clock of ftrace, which is the kernel's, and tie it to what lines say."""
+    """Declare the clock of ftrace, which is the kernel's, and tie it to the readings in lines."""
     half = max((one.half_width_ns + coarseness.line_late for one in syncs), default=None)
     graph.declare(
         ClockDomain(

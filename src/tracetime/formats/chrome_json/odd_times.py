@@ -1,4 +1,4 @@
-"""How much the decimal text of times leaves open: the digits that it was written with.
+"""The coarseness of times that are decimal text: the digits that they were written with.
 
 A file in which all times are whole microseconds had them cut off or rounded. With three decimals
 somewhere those that have them are exact to the ns; what clearly stands on longer steps does not.
@@ -35,7 +35,7 @@ _UNITS: Final = (1_000, 1_000_000, 1_000_000_000)
 
 
 class _Times(NamedTuple):
-    """Events whose times are about as large: how many, from when to when, and the first."""
+    """Events whose times have about one magnitude: their number, their span, and the first."""
 
     events: int
     least_ns: int
@@ -44,12 +44,12 @@ class _Times(NamedTuple):
 
     @property
     def is_far(self) -> bool:
-        """Whether 0 is far from these."""
+        """Whether 0 is far from these times."""
         return self.least_ns > _SPANS * (self.most_ns - self.least_ns)
 
 
 def odd_times(names: KnownNames) -> list[Note]:
-    """What of the times cannot be meant; those below 0 are not looked at."""
+    """Notes on times that cannot be right; times below 0 are not looked at."""
     every = [_Times(*one) for one in names.magnitudes]
     at_zero = [one for one in every if not one.most_ns]
     groups = list(_groups([one for one in every if one.most_ns]))
@@ -57,7 +57,7 @@ def odd_times(names: KnownNames) -> list[Note]:
 
 
 def _groups(every: Sequence[_Times]) -> Iterator[_Times]:
-    """Those that follow each other without a gap, as one; every: by magnitude."""
+    """The groups of magnitudes that follow each other without a gap; every: by magnitude."""
     group: list[_Times] = []
     for one in every:
         if group and one.least_ns.bit_length() - group[-1].most_ns.bit_length() > _GAP:
@@ -114,7 +114,7 @@ _ONE_DECIMAL: Final = 100
 
 
 class Coarseness(NamedTuple):
-    """By how much the clock may have read less or more than the file says.
+    """The margins below and above each time of the file within which the clock may have read.
 
     Attributes:
         times, durations: the steps of events, and of how long complete events last.
@@ -131,7 +131,7 @@ class Coarseness(NamedTuple):
 
     @classmethod
     def of(cls, names: KnownNames) -> Coarseness:
-        """That of a file that has been read."""
+        """The coarseness of a file that has been read."""
         unit_ns, duration_ns, line_ns = (
             max(step, 1)
             for step in (names.time_step_ns, names.duration_step_ns, names.line_step_ns)
@@ -143,23 +143,23 @@ class Coarseness(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether nothing is left open."""
+        """Whether the times are exact."""
         return self.times.is_exact and self.durations.is_exact and not self.line_late
 
     @property
     def step_ns(self) -> int:
-        """How far apart two readings can be that the file writes alike, and one more."""
+        """The greatest distance of two readings that the file writes alike, and one ns more."""
         # A program that read the file as doubles has written it anew.
         doubled = 2 * self.slack_ns if self.unit_ns == _ONE_DECIMAL else 0
         return max(self.unit_ns + doubled, 1 + self.line_late)
 
     def open_sides(self, times: Values, is_line: npt.NDArray[np.bool_]) -> tuple[Values, Values]:
-        """By how much the clock may have read less, and more, than some times; ns."""
+        """The margins below and above some times within which the clock may have read; ns."""
         early, late = self.times.margins(times)
         return np.where(is_line, 0, early), np.where(is_line, self.line_late, late)
 
     def duration_sides(self, times: Values, durations: Values) -> tuple[Values, Values]:
-        """By how much less, and more, complete events may have lasted than they say, ns.
+        """The margins below and above the durations of complete events, ns.
 
         times, durations: when they begin, and how long they last, ns.
         """

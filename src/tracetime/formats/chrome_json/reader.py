@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.slices import JsonSliceLog
     from tracetime.formats.chrome_json.slices import EntryReadings
 
-# What can be wrong in a file of JSON, by the number that the scanner gives.
+# The faults of a file of JSON, by the number that the scanner gives.
 
 _MEND: Final = "mend the file there, or read what comes before (--partial)"
 
@@ -83,7 +83,7 @@ def is_usual(scanner: Scanner) -> bool:
 
 
 def fault_of(scanner: Scanner) -> TraceError | None:
-    """What the scanner found to be wrong; None for nothing."""
+    """The fault that the scanner found; None without one."""
     if not scanner.fault:
         return None
     return TraceError(FAULTS[scanner.fault], scanner.fault_offset, scanner.n_events)
@@ -100,7 +100,7 @@ MOST_NESTED: Final = 2_000_000
 
 
 class _Learnt(NamedTuple):
-    """What the first reading found.
+    """The findings of the first pass.
 
     Attributes:
         names: of processes and threads, and counts of events.
@@ -152,7 +152,7 @@ class ChromeJsonTrace(Trace):
 
     @property
     def clocks(self) -> ClockGraph:
-        """The graph of the file's clock, and of REALTIME where the file ties it to that."""
+        """The graph of the file's clock, and of REALTIME where the file ties the two."""
         if self._graph is None:
             names = self._learnt.names
             values = self._learnt.values
@@ -175,7 +175,7 @@ class ChromeJsonTrace(Trace):
 
     @property
     def metadata(self) -> Mapping[str, object]:
-        """What stands beside the events, by key, as JSON; values over 1 MiB are left out."""
+        """The values beside the events, by key, as JSON; values over 1 MiB are left out."""
         return self._learnt.values.values
 
     @property
@@ -185,11 +185,11 @@ class ChromeJsonTrace(Trace):
 
     @property
     def coarseness(self) -> Coarseness:
-        """How much the decimal text of times leaves open."""
+        """The coarseness of times that are decimal text."""
         return self._learnt.coarseness
 
     def notes(self, code: str) -> Iterator[Note]:
-        """What is lost, passed over or kept coarse, and times that cannot be meant; see `Trace`."""
+        """Events lost, passed over or kept coarse, and times that cannot be right; see `Trace`."""
         learnt = self._learnt
         if code == "events-dropped" and learnt.lost:
             yield Note(code, packets=(learnt.lost_before,), events=learnt.lost)
@@ -205,7 +205,7 @@ class ChromeJsonTrace(Trace):
                 yield Note(code, "kept", size_ns=longest_ns)
 
     def read_notes(self, code: str) -> Iterator[Note]:
-        """Halves of slices, what rounding moves, and kernels that begin before their call.
+        """Halves of slices, events that rounding moves, and kernels that begin before their call.
 
         Of more than `MOST_NESTED` events slices are not compared.
         """
@@ -222,7 +222,7 @@ class ChromeJsonTrace(Trace):
             yield from early_kernels(self, self.coarseness.step_ns)
 
     def _rounded(self) -> Note:
-        """How many events trace_processor's rounding moves, and slices that cross only for it."""
+        """The number of events that trace_processor's rounding moves, and that cross for it."""
         learnt = self._learnt
         crossing = self.overlaps_by_rounding() if learnt.events <= MOST_NESTED else 0
         return Note(
@@ -235,7 +235,7 @@ class ChromeJsonTrace(Trace):
         )
 
     def overlaps_by_rounding(self) -> int:
-        """Read how many complete events cross only by rounding; see `Trace`."""
+        """Read the number of complete events that cross only by rounding; see `Trace`."""
         from tracetime.formats.chrome_json.slices import overlaps_by_rounding
 
         self.check_open()
@@ -247,7 +247,7 @@ class ChromeJsonTrace(Trace):
         return self._damage
 
     def prepare(self, names: bool) -> None:
-        """Read the file for what it says of itself."""
+        """Read the values of the file beside its events."""
         self._learn()
 
     def columns(
@@ -339,7 +339,7 @@ class ChromeJsonTrace(Trace):
             reading.names_left_out = learnt.names.left_out
 
     def _opened(self, columns: Columns) -> Columns:
-        """The columns with what the decimal text leaves open."""
+        """The columns with the margins of decimal text."""
         coarseness = self.coarseness
         if not coarseness.is_exact:
             is_line = columns["kind"] == _LINE

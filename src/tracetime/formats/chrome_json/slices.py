@@ -48,7 +48,7 @@ _SEED = 0
 
 
 class EntryReadings:
-    """What clocks read at the entries of a log: their times as they are written.
+    """The readings of clocks at the entries of a log: their times as they are written.
 
     clocks: of events, and of lines.
     """
@@ -62,7 +62,7 @@ class EntryReadings:
         self._kinds = np.append(kinds, np.uint8(0))
 
     def numbers(self, entries: Entries) -> npt.NDArray[np.int32]:
-        """0 of each event, 1 of each line, -1 of none."""
+        """The number of the clock of each entry: 0 of an event, 1 of a line, -1 of none."""
         is_line = self._kinds[entries] == _LINE
         return np.where(entries < 0, np.int32(-1), is_line.astype(np.int32))
 
@@ -140,7 +140,7 @@ def read_slices(
 
 
 def overlaps_by_rounding(trace: Trace, read: Read) -> int:
-    """How many complete events cross others of their thread only as trace_processor rounds times.
+    """The number of complete events that cross others only as trace_processor rounds times.
 
     By their exact times they lie within the others, or beside them.
     """
@@ -173,7 +173,7 @@ def halves(trace: Trace, read: Read) -> Iterator[Note]:
 def _replayed(
     trace: Trace, log: JsonSliceLog, exact: bool
 ) -> tuple[SliceTables, npt.NDArray[np.int32]]:
-    """The slices that the entries make, and which entries cross others."""
+    """The slices that the entries make, and a mask of entries that cross others."""
     tables = SliceTables(log.strings, _SEED, MOST_ENTRIES)
     return tables, _replay(trace, log, tables, exact, None)
 
@@ -181,7 +181,7 @@ def _replayed(
 def _replay(
     trace: Trace, log: JsonSliceLog, tables: SliceTables, exact: bool, flows: Flows | None
 ) -> npt.NDArray[np.int32]:
-    """Make slices of the entries; returns which cross others."""
+    """Make slices of the entries; returns a mask of those that cross others."""
     go_on(trace)
     order = log.order(exact)
     go_on(trace)

@@ -30,7 +30,7 @@ _HALF: Final = 0.5
 
 
 def identity_of(facts: Mapping[str, Any]) -> str:
-    """What is the same of all traces of one session, by what the worker says of one; "" if little.
+    """The identity of a trace's session, by the worker's facts on it; "" if they are too few.
 
     LTTng names there the host, the tracer, the domain, and when the session was created.
     """
@@ -68,7 +68,7 @@ class Copies:
                 times.append(ns[rows])
 
     def told(self) -> Iterator[Note]:
-        """Yield what is told of the events that are there twice."""
+        """Yield the notes on events that are there twice."""
         twice, at = 0, []
         for some in self._alike:
             known = np.empty(0, np.int64)
@@ -89,7 +89,7 @@ class Copies:
 
 
 def _again(ns: Values, known: Values) -> int:
-    """How many times of a trace others have, too; 0 where that may be by chance."""
+    """The number of a trace's times that others have, too; 0 where that may be by chance."""
     if not len(known):
         return 0
     within = ns[(ns >= known[0]) & (ns <= known[-1])]
@@ -109,7 +109,7 @@ _NO_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]")
 
 @dataclass(eq=False, slots=True)
 class TracedClock:
-    """What a trace says of its clock.
+    """The clock of a trace, as its metadata describe it.
 
     Attributes:
         name: of the clock, such as `ctf.cycles`; None for Linux' MONOTONIC.
@@ -161,7 +161,7 @@ class TracedClock:
         )
 
     def snapshot(self) -> Snapshot:
-        """What the clock and REALTIME read at one instant, as far as the trace says.
+        """The readings of the clock and of REALTIME at one instant, as far as the trace has them.
 
         MONOTONIC and REALTIME run at one rate, so that their offset holds until REALTIME is set:
         it is taken where the events begin. Of another clock nobody knows when its offset was read:
@@ -182,7 +182,7 @@ class TracedClock:
 
     @property
     def realtime(self) -> ClockId:
-        """REALTIME of its machine."""
+        """The id of REALTIME of the clock's machine."""
         return ClockId(_REALTIME, machine=self.clock.machine)
 
 
@@ -200,7 +200,7 @@ class _Machine(NamedTuple):
 
 
 def give_ids(clocks: Iterable[TracedClock]) -> int:
-    """Give clocks their ids; returns how many machines they are of.
+    """Give clocks their ids; returns the number of their machines.
 
     Clocks of one name and identity are one. Machines are told apart by their names, and by clocks
     that differ: a machine that was booted again counts as another one.

@@ -1,4 +1,4 @@
-"""Runs `worker`, which reads traces by babeltrace2, and gives what it writes.
+"""A process of `worker`, which reads traces by babeltrace2, and the frames that it writes.
 
 What it writes is checked as the bytes of a file are: damaged traces may have made babeltrace2 write
 anything.
@@ -58,14 +58,14 @@ _COLUMNS: Final = {
 
 
 class Frame(NamedTuple):
-    """What the worker wrote: facts, and columns where it has any; see there."""
+    """The facts that the worker wrote, and columns where it has any; see there."""
 
     facts: Mapping[str, Any]
     columns: Mapping[str, npt.NDArray[Any]]
 
 
 class Request(NamedTuple):
-    """What to read.
+    """The folders to read, and how.
 
     Attributes:
         folders: of the traces.
@@ -147,7 +147,7 @@ def _not_installed() -> UsageError:
 
 
 def _ended(code: int, messages: IO[bytes]) -> UsageError | TraceError:
-    """Why the worker wrote no more."""
+    """The error for which the worker wrote no more."""
     if code == _NO_MODULE:
         return _not_installed()
     if code == -signal.SIGKILL:
@@ -167,7 +167,7 @@ def _first(messages: IO[bytes]) -> str:
 
 
 def _said(text: str) -> str:
-    """What babeltrace2 says, as an error that says what to do."""
+    """The message of babeltrace2, as an error that says what to do."""
     said = printable(text, _MOST_SAID).rstrip(".,: ")
     return f"{said}; get a whole copy of the directory, or see what `babeltrace2` says of it"
 

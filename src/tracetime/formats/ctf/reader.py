@@ -28,7 +28,7 @@ from tracetime.trace.facts import TraceWarning
 from tracetime.trace.notes import Note
 from tracetime.trace.open_options import OpenOptions
 
-# What CTF events are: columns of a batch from `worker`, as columns of names.
+# The names of CTF events: columns of a batch from `worker`, as columns of names.
 
 _INSTANT: Final = TYPES.index("instant")
 _HAS: Final = {"tid": 1, "pid": 2, "cpu": 4}
@@ -36,7 +36,7 @@ _HAS: Final = {"tid": 1, "pid": 2, "cpu": 4}
 
 
 class Surroundings(NamedTuple):
-    """What a trace says of all of its events.
+    """The values that all events of a trace share.
 
     Attributes:
         domain: of the tracer, such as `kernel` or `ust`.
@@ -49,7 +49,7 @@ class Surroundings(NamedTuple):
 
     @classmethod
     def of(cls, environment: Mapping[str, Any]) -> Surroundings:
-        """What a trace of this environment says."""
+        """The values in the environment of a trace."""
         domain, process, pid = (environment.get(name) for name in ("domain", "procname", "vpid"))
         fits = isinstance(pid, int) and -(1 << 31) <= pid < 1 << 31
         return cls(
@@ -125,7 +125,7 @@ _CHANGED: Final = "there are traces that were not there before: read the directo
 
 
 class _Found:
-    """What the first pass over a directory finds.
+    """The findings of the first pass over a directory.
 
     Attributes:
         clocks: by number of the trace; None where it has none.
@@ -184,7 +184,7 @@ class _Found:
         return {"clock": clock[traces], "machine": machine[traces]}
 
     def cut_off_ns(self, traces: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
-        """By how much the clock of events may have read more, by their traces."""
+        """The time by which the clock of events may have read more, by their traces."""
         found = [0 if clock is None else clock.cut_off_ns for clock in self.clocks]
         return np.array(found, np.int64)[traces]
 
@@ -228,7 +228,7 @@ class CtfTrace(RecordTrace):
 
     @property
     def warnings(self) -> list[TraceWarning]:
-        """What was dropped without a count, and streams that run backwards: the first hundred."""
+        """Events dropped without a count, and streams that run backwards: the first hundred."""
         self.prepare(False)
         found = self._found
         warnings = []
@@ -313,7 +313,7 @@ class CtfTrace(RecordTrace):
 
 
 def _refuse_links_out(folder: TraceFolder, traces: set[Path]) -> None:
-    """Refuse what babeltrace2 would follow to files that are not of the trace."""
+    """Refuse links that babeltrace2 would follow to files that are not of the trace."""
     found = next((link for link in folder.links_out if link.parent in traces), None)
     if found is not None:
         raise UsageError(

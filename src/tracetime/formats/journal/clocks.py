@@ -141,7 +141,7 @@ def backwards(boots: Mapping[tuple[int, int, int, int], Values]) -> Values:
 
 
 def _before(rank: Values, last_us: Values) -> Values:
-    """For each boot, the latest time of those that come before it by rank; 0 for the first."""
+    """The latest time before each boot, of boots that come before it by rank; 0 for the first."""
     order = np.argsort(rank, kind="stable")
     latest_us = np.empty_like(last_us)
     latest_us[order] = np.maximum.accumulate(np.append(0, last_us[order]))[:-1]
@@ -183,7 +183,7 @@ class BootClocks(NamedTuple):
 
 
 class JournalClocks(NamedTuple):
-    """What a journal says of its clocks.
+    """The clocks of a journal.
 
     Attributes:
         of_file: graph, trace clock and machines.
@@ -306,7 +306,7 @@ def _hex(halves: tuple[int, int]) -> str | None:
 
 
 def _domain_of(boot: Boot, monotonic: ClockId | None) -> ClockDomain | None:
-    """What is declared of MONOTONIC of a boot."""
+    """The declared domain of MONOTONIC of a boot."""
     if monotonic is None:
         return None
     return _STEADY.of_another(monotonic, None if monotonic.clock == _MONOTONIC else _name(boot))

@@ -112,7 +112,7 @@ class JournalTrace(RecordTrace):
 
 
 def _names(batch: Entries) -> dict[str, pa.Array]:
-    """What each entry says: its message, who wrote it, and all other fields as arguments."""
+    """The names of each entry: its message, its writer, and all other fields as arguments."""
     columns = batch.columns
     n = len(columns["start"])
     args_ends, args = write_args(batch.data, columns["start"], columns["end"])

@@ -1,4 +1,4 @@
-"""Times of a capture that cannot be meant as they stand: 0, of clocks far apart, of joins."""
+"""Times of a capture that cannot be right: 0, of clocks far apart, of joins."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Times(NamedTuple):
     most_ns: int
 
     def joined(self, other: _Times) -> _Times:
-        """These and others."""
+        """The sum of these and others."""
         return _Times(
             self.packets + other.packets,
             min(self.first, other.first),
@@ -48,7 +48,7 @@ class _Times(NamedTuple):
 
 
 class _Turns:
-    """Where a packet of one interface follows that of another: how many go back, and how far."""
+    """The packets that follow one of another interface: how many go back, and how far."""
 
     __slots__ = ("back", "first", "most_ns", "turns")
 
@@ -111,7 +111,7 @@ class CaptureTimes:
             seen.most_ns = max(seen.most_ns, int(most_ns))
 
     def odd(self, sections: Sequence[int], names: Sequence[str]) -> list[Note]:
-        """What cannot be meant.
+        """The notes on times that cannot be right.
 
         Args:
             sections: the first interface of each.

@@ -170,7 +170,7 @@ class CaptureTrace(RecordTrace):
 
     @property
     def warnings(self) -> list[TraceWarning]:
-        """What the times of the file may be taken for, and are not; the first hundred."""
+        """The notes on times that are read in one of several senses; the first hundred."""
         interfaces = self._read_whole.interfaces
         found = [
             TraceWarning(
@@ -204,7 +204,7 @@ class CaptureTrace(RecordTrace):
         }
 
     def notes(self, code: str) -> Iterator[Note]:
-        """Packets dropped, out of order, or with times that cannot be meant; see `Trace`."""
+        """Packets dropped, out of order, or with times that cannot be right; see `Trace`."""
         whole = self._read_whole
         if code == "events-dropped" and whole.dropped:
             first = () if whole.first_drop < 0 else (whole.first_drop,)
@@ -225,7 +225,7 @@ class CaptureTrace(RecordTrace):
 
     @property
     def _read_whole(self) -> Packets:
-        """What the whole file has besides packets."""
+        """The facts of the whole file besides packets."""
         self.prepare(names=False)
         assert self._whole is not None
         return self._whole
@@ -242,7 +242,7 @@ def _decoded(name: bytes) -> str:
 def _stamps(
     columns: Mapping[str, npt.NDArray[np.int64]], reader: Packets
 ) -> tuple[npt.NDArray[np.int64], ...]:
-    """Of each packet its interface, that one's tick, and its time, in ns."""
+    """The interface of each packet, the tick of that, and the packet's time, in ns."""
     on = columns["interface"]
     numbers = ascending(on)
     ticks = [_tick_ns(reader.interfaces[number][2]) for number in numbers.tolist()]
@@ -250,7 +250,7 @@ def _stamps(
 
 
 def _tick_ns(resolution: int) -> int:
-    """How long a tick of an interface lasts, by its if_tsresol: whole ns, rounded up."""
+    """The duration of a tick of an interface, by its if_tsresol: whole ns, rounded up."""
     return -(-(10**9) // _ticks_per_s(resolution))
 
 
@@ -271,7 +271,7 @@ def _times(batch: PacketBatch) -> Columns:
 
 
 def _names(batch: PacketBatch, reader: Packets) -> dict[str, pa.Array]:
-    """What each packet is: its interface, how long it was, and what else is known of it."""
+    """The names of each packet: its interface, its length, and other facts."""
     columns = batch.columns
     n = len(columns["start"])
     on = columns["interface"]

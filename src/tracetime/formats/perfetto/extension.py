@@ -1,4 +1,4 @@
-"""What a recorded trace says of its own clocks, in addition to its ClockSnapshots.
+"""The extension of a recorded trace on its own clocks, in addition to its ClockSnapshots.
 
 Content and meaning: docs/tracetime_extension.proto; the bytes are packed and unpacked by
 `_kernels/perfetto/packets.pyx`, and read with their snapshots by
@@ -160,7 +160,7 @@ def as_written(domain: ClockDomain, *, measured: bool) -> ClockDomain:
 
 
 def with_largest_lag(measured: Measured) -> Measured:
-    """How snapshots read their clocks, with the COARSE ones' lag as large as it ever was.
+    """The bounds of snapshots' readings, with the lag of COARSE clocks as large as it ever was.
 
     A snapshot's half-width holds the largest that had been seen until then, which may come again
     before and after it.

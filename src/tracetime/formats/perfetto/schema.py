@@ -1,4 +1,4 @@
-"""What the numbers of Perfetto's kernels mean: kinds, payloads, import errors.
+"""The meanings of numbers of Perfetto's kernels: kinds, payloads, import errors.
 
 Field numbers that the kernels read are in `_kernels/perfetto/messages.pxd`; names come from the
 schema of the `perfetto` package, those of payloads by way of `payload_names.py`.
@@ -59,7 +59,7 @@ The kernels' code is the index.
 
 @cache
 def vocabulary() -> Vocabulary:
-    """Return the kinds, and what TracePacket carries by field number, for the payload column."""
+    """Return the kinds, and the payloads of TracePacket by field number."""
     index = np.zeros(1 << 16, dtype=np.int16)
     index[list(PAYLOAD_NAMES)] = np.arange(1, 1 + len(PAYLOAD_NAMES))
     index[0] = -1
@@ -76,7 +76,7 @@ def ftrace_names() -> dict[int, str]:
 
 @cache
 def process_types() -> tuple[str, ...]:
-    """Return what Perfetto calls processes by their ChromeProcessType: "Browser", "Gpu", ..."""
+    """Return Perfetto's names of processes by ChromeProcessType: "Browser", "Gpu", ..."""
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import ProcessDescriptor
 
     enum = ProcessDescriptor.DESCRIPTOR.enum_types_by_name["ChromeProcessType"]

@@ -50,7 +50,7 @@ Time: TypeAlias = int | str | None
 
 @dataclass(eq=False, slots=True)
 class Spans:
-    """Some spans of a file, in file order, one row each.
+    """The spans of a part of a file, in file order, one row each.
 
     Attributes:
         first: the number of the first.
@@ -91,7 +91,7 @@ class Spans:
 
 @dataclass(eq=False, slots=True)
 class SpanLists:
-    """What a decoder has found, one element a span: lists of one batch; see `Spans`.
+    """The lists of a decoder, one element a span of one batch; see `Spans`.
 
     Texts of ids are as the file has them, and so are times, which `unit_ns` multiplies.
     """
@@ -117,11 +117,11 @@ class SpanLists:
         return len(self.id)
 
     def clear(self) -> None:
-        """Forget them: what was made of them stays."""
+        """Forget the spans: columns made of them stay."""
         self.cut(0)
 
     def cut(self, rows: int) -> None:
-        """Keep the first spans, so many."""
+        """Keep the first n spans."""
         events = bisect_left(self.event_span, rows)
         for name in _LISTS:
             del getattr(self, name)[events if name.startswith("event_") else rows :]

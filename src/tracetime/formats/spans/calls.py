@@ -1,4 +1,4 @@
-"""Which span began before which: what parents and children on different hosts say of their clocks.
+"""Calls between spans: the order of parents and children on different hosts, for their clocks.
 
 A parent begins before its children do. A client's call that the server answers also ends after the
 server's span begins. When the server's span ends says nothing: many servers end it once the answer
@@ -61,7 +61,7 @@ def odd_events(
     outlasting: Rows,
     shared: list[int],
 ) -> list[Note]:
-    """Return what is odd about spans, worst first, each with how many and the first.
+    """Return notes on odd spans, worst first, each with a number and the first.
 
     Args:
         columns: all spans of a file; see `Spans`, and `host`, the number of each one's.
@@ -142,7 +142,7 @@ their begin can be, as `ended` the latest that their end can be."""
 
 
 class Calls:
-    """The spans of a file, for what they say of its hosts' clocks; each batch is added once."""
+    """The calls between the spans of a file; each batch is added once."""
 
     def __init__(self) -> None:
         self._columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _NEEDED}
@@ -156,7 +156,7 @@ class Calls:
             parts.append(hosts if name == "host" else getattr(spans, name))
 
     def columns(self, steps: SpanSteps) -> Columns | None:
-        """All of them; None without any. steps: those of the same spans."""
+        """The columns of all spans; None without any. steps: the resolutions of the same spans."""
         if not self._columns["begin"]:
             return None
         columns = {name: np.concatenate(parts) for name, parts in self._columns.items()}
@@ -169,7 +169,7 @@ class Calls:
         return columns
 
     def found(self, shared: list[int], steps: SpanSteps) -> tuple[list[Order], list[Note]]:
-        """What happened before what, by pairs of hosts; and what is odd about the spans.
+        """The orders of spans by pairs of hosts, and notes on odd spans.
 
         Of coarse times the earliest that one can be of was before the latest that another can.
 
@@ -194,7 +194,7 @@ _NEEDED: Final = ("offset", "host", "trace", "id", "parent", "begin", "end", "ki
 
 
 def orders_between(files: Sequence[Columns]) -> tuple[list[Order], list[Order]]:
-    """What spans say whose parent is in another file: when these begin, and when calls end.
+    """The orders of spans whose parent is in another file: of begins, and of ends of calls.
 
     files: of each its spans, where no two files have a host of one number.
     """
@@ -210,7 +210,7 @@ def orders_between(files: Sequence[Columns]) -> tuple[list[Order], list[Order]]:
 
 
 def _with_parents(columns: Columns) -> tuple[Parents, Rows]:
-    """The parents of spans, and which spans have one that they began after."""
+    """The parents of spans, and a mask of spans that began after theirs."""
     begin = columns["begin"]
     parents = parents_of(columns["trace"], columns["id"], columns["parent"])
     child = np.flatnonzero((parents.row >= 0) & parents.is_sure)
@@ -219,7 +219,7 @@ def _with_parents(columns: Columns) -> tuple[Parents, Rows]:
 
 
 def _answered(columns: Columns, parents: Parents, parent: Rows, child: Rows) -> tuple[Mask, Mask]:
-    """Which pairs are a client's call and the only server's span of it, begun before it is over.
+    """A mask of the pairs of a client's call and its only server's span, begun before its end.
 
     Also which would be, if the server's did not last longer than the call.
     """
@@ -238,7 +238,7 @@ def _answered(columns: Columns, parents: Parents, parent: Rows, child: Rows) -> 
 def _orders_of(
     columns: Columns, pairs: tuple[Rows, Rows], answered: Mask
 ) -> tuple[list[Order], list[Order]]:
-    """What the begins of parents and children say, and the ends of parents that were answered."""
+    """The orders by the begins of parents and children, and by the ends of answered parents."""
     host, parent, child = columns["host"], *pairs
     called, served = parent[answered], child[answered]
     begun = _orders(host, (columns["first"], parent), (columns["last"], child))

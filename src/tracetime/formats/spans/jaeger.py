@@ -97,7 +97,7 @@ class _Document(_Trace, gc=False):
     errors: list[_Error] | None = None
 
     def traces(self, is_first: bool) -> list[_Trace]:
-        """Those with spans.
+        """The traces with spans.
 
         is_first: whether the file begins with this; among other lines it may be empty.
 
@@ -157,7 +157,7 @@ class _Numbers(dict[str, int]):
         return self._resources.number_of(b"{}", _attributes_of)
 
     def of_its_own(self, key: str, process: _Process) -> int:
-        """That of a span which has a process, unless the id is of one, too."""
+        """The number of a span's own process, unless the id is that of a process, too."""
         known = self.get(key)
         if known is None:
             known = self._resources.number_of(msgspec.json.encode(process), _attributes_of)

@@ -87,7 +87,7 @@ def _texts(spans: Spans, ended: npt.NDArray[np.intp]) -> dict[str, pa.Array]:
 def _shared(
     spans: Spans, resources: Resources, rows: npt.NDArray[np.int64], kind: npt.NDArray[np.uint8]
 ) -> dict[str, pa.Array]:
-    """What rows have that those of many spans share."""
+    """The columns in which many rows of a span are equal."""
     resource = arrow_of(spans.resource[rows])
     return {
         "category": pa.DictionaryArray.from_arrays(
@@ -296,7 +296,7 @@ class SpansTrace(SpanTrace):
         return FileClocks(graph, trace_clock, list(range(max(len(resources.hosts), 1))))
 
     def calls(self) -> CallColumns | None:
-        """Read the file: its spans, for what they say of those of other files; None without any."""
+        """Read the file: the calls between its spans and those of other files; None without any."""
         # That of the clocks is the reading that learns the steps.
         _ = self._clocks
         resources, calls = self._new_resources(), Calls()
@@ -305,7 +305,7 @@ class SpansTrace(SpanTrace):
         return calls.columns(self._steps)
 
     def notes(self, code: str) -> Iterator[Note]:
-        """What is odd about the spans, and the longest step of times or durations; see `Trace`."""
+        """The notes on odd spans, and the longest resolution of times or durations; see `Trace`."""
         _ = self._clocks
         if code == "odd-spans":
             yield from self._odd
@@ -321,7 +321,7 @@ class SpansTrace(SpanTrace):
                 yield Records(columns, named, spans.position, cut_off, early)
 
     def _lacking(self, spans: Spans, columns: Columns) -> tuple[Values | None, Values | None]:
-        """What the file lacks of the time of each row; see `Records`."""
+        """The margins of the time of each row that the file lacks; see `Records`."""
         source, kind = self._source, columns["kind"]
         cut_off = np.where(kind == END, source.end_cut_ns, source.begin_cut_ns)
         if self._steps.is_exact:

@@ -1,4 +1,4 @@
-"""What spans come from: processes on hosts, numbered as they appear in a file."""
+"""The resources of spans: processes on hosts, numbered as they appear in a file."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Host(NamedTuple):
 
 
 class Resource(NamedTuple):
-    """A process that spans come from.
+    """A process with spans.
 
     Attributes:
         host: its number.
@@ -201,11 +201,11 @@ class Resources:
         return number
 
 
-# What the reader of spans is told of a format.
+# The facts on a format of spans that the reader is given.
 
 
 class Wanted(IntEnum):
-    """What is taken of the texts of spans."""
+    """The texts of spans that are read."""
 
     NOTHING = 0
     NAMES = 1
@@ -243,10 +243,10 @@ class SpanSource(NamedTuple):
 
     @property
     def begin_cut_ns(self) -> int:
-        """How much later in ns, at most, a span began, or an event was, than the file says."""
+        """The time in ns, at most, by which a begin, or an event, was later than the file says."""
         return self.unit_ns - 1
 
     @property
     def end_cut_ns(self) -> int:
-        """How much later a span ended: a tick has as many units as what is added up to an end."""
+        """The time by which an end was later: a tick has as many units as make up an end."""
         return self.tick_ns // self.unit_ns * self.begin_cut_ns

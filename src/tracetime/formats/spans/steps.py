@@ -1,4 +1,4 @@
-"""What the times of spans leave open beside the unit of the file: hosts keep less than it has.
+"""The resolutions of spans beside the unit of the file: hosts keep less than it has.
 
 An end may have been measured as a duration, and an event likewise: where it is finer than the begin
 of its span it is as far off as that, too.
@@ -30,7 +30,7 @@ Margins = tuple[Values, Values]
 
 
 class SpanSteps:
-    """The steps that times and durations of each host stand on; each batch is added once.
+    """The resolutions of times and durations of each host; each batch is added once.
 
     Args:
         unit_ns: of the file's times.
@@ -58,20 +58,20 @@ class SpanSteps:
 
     @property
     def longest_ns(self) -> int:
-        """The longest step, longer than the unit; 0 without any."""
+        """The longest resolution, longer than the unit; 0 without any."""
         return max(self._times.longest_ns, self._durations.longest_ns)
 
     @property
     def is_exact(self) -> bool:
-        """Whether nothing is left open beside the unit."""
+        """Whether times are exact but for the unit."""
         return self._times.is_exact and self._durations.is_exact
 
     def begins(self, hosts: npt.NDArray[np.integer], begin: Values) -> Margins:
-        """Those of begins of spans."""
+        """The margins of begins of spans."""
         return self._times.margins(hosts.astype(np.int64), self._units(begin), begin)
 
     def events(self, hosts: npt.NDArray[np.integer], begin: Values, time: Values) -> Margins:
-        """Those of events; begin: of their spans."""
+        """The margins of events; begin: of their spans."""
         own, from_begin = self.begins(hosts, time), self.begins(hosts, begin)
         early, late = (
             np.where(one >= other, one, one + other)
@@ -80,7 +80,7 @@ class SpanSteps:
         return early, late
 
     def ends(self, hosts: npt.NDArray[np.integer], begin: Values, end: Values) -> Margins:
-        """Those of ends; begin: of their spans."""
+        """The margins of ends; begin: of their spans."""
         lasted = end - begin
         durations = self._durations.margins(hosts.astype(np.int64), self._units(lasted), lasted)
         sides = zip(self.begins(hosts, end), self.begins(hosts, begin), durations, strict=True)
@@ -88,7 +88,7 @@ class SpanSteps:
         return early, late
 
     def _of_ends(self, own: Values, begin: Values, lasted: Values) -> Values:
-        """One side of ends, by that of their own, of the begins, and of the durations."""
+        """One side of ends, by the sides of their times, of the begins, and of the durations."""
         summed = begin + np.maximum(own, lasted)
         if self._adds_up:
             return summed
@@ -99,7 +99,7 @@ class SpanSteps:
 
 
 def later(times: Values, by_ns: Values) -> Values:
-    """Times that are later by so much, at most the end of int64."""
+    """The times shifted later, at most to the end of int64."""
     moved: Values = np.minimum(times, INT64_MAX - by_ns) + by_ns
     return moved
 
@@ -162,7 +162,7 @@ def _numbered(trace: Words, span: Words) -> Rows:
 
 
 def _are_looped(parent: Rows) -> Mask:
-    """Which rows are on a ring of parents."""
+    """A mask of rows on a ring of parents."""
     # The last place stands for no span.
     above = np.append(parent, -1)
     for _ in range(max(len(parent), 1).bit_length()):
@@ -199,7 +199,7 @@ class SpanCollector:
         self._names_left_out = 0
 
     def add(self, spans: Spans) -> None:
-        """Add a batch; what there is no room for is counted."""
+        """Add a batch; spans without room are counted."""
         if self._spans + len(spans) > MOST_SPANS:
             self._left_out += len(spans)
             return
@@ -211,7 +211,7 @@ class SpanCollector:
             self._args.append(self._kept("args", spans.args.cast(pa.large_string())))
 
     def _kept(self, which: str, texts: pa.Array) -> pa.Array:
-        """Texts, null where there is no room for them."""
+        """The texts, null where there is no room for them."""
         size = (texts.dictionary if which == "name" else texts).nbytes
         if size > self._rooms[which]:
             self._names_left_out += len(texts) - texts.null_count
@@ -220,7 +220,7 @@ class SpanCollector:
         return texts
 
     def table(self, resources: Resources) -> SpanTable:
-        """All spans; groups are the resources."""
+        """The table of all spans; groups are the resources."""
         empty = {name: np.empty((0, 2) if name == "trace" else 0, np.int64) for name in _COLUMNS}
         columns: dict[str, npt.NDArray[Any]] = {
             name: np.concatenate(parts) if parts else empty[name]

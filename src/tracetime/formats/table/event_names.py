@@ -1,4 +1,4 @@
-"""What the events of a table are: its columns with the names that every format has."""
+"""The names of events of a table: its columns that every format has."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class EventColumnTable:
             tally.reversed.add(there & (given[last].values < given[first].values), first_row)
 
     def slices(self) -> TableSlices | None:
-        """What takes the slices of the rows; None where a row has no begin and end."""
+        """The slices of the rows, to be added; None where a row has no begin and end."""
         begin, end = self._layout.begin, self._layout.end
         if begin is None or end is None:
             return None

@@ -24,7 +24,7 @@ from tracetime.trace.notes import Note
 
 
 class OddRows:
-    """Some rows of one kind.
+    """A count of rows of one kind.
 
     Args:
         code, kind: of the note about them.
@@ -72,12 +72,12 @@ Values = npt.NDArray[np.int64]
 
 
 def is_placed(names: Sequence[str]) -> bool:
-    """Whether the columns of events say where these are on trace time."""
+    """Whether the columns of events give their places on trace time."""
     return {"trace_time", "status"} <= set(names)
 
 
 def has_bars(names: Sequence[str]) -> bool:
-    """Whether they say how far off these can be, too."""
+    """Whether the columns give error bars, too."""
     return is_placed(names) and set(BARS) <= set(names)
 
 
@@ -102,7 +102,7 @@ def _is_bar(schema: pa.Schema, name: str) -> bool:
 
 
 def policy_of(schema: pa.Schema, bars: bool) -> PolicyName:
-    """By which policy a table was written: its metadata has it, else only the tube has bars."""
+    """The policy of a table, by its metadata; without any, only the tube has bars."""
     said = (schema.metadata or {}).get(_POLICY_KEY, b"").decode(errors="replace")
     known: tuple[PolicyName, ...] = get_args(PolicyName)
     return next((one for one in known if one == said), "tube" if bars else "floor")

@@ -1,4 +1,4 @@
-"""What the columns of a table mean, by their names: events, or snapshots of clocks."""
+"""The layout of a table by the names of its columns: events, or snapshots of clocks."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def is_table(beginning: bytes) -> bool:
 def layout_of(
     names: Sequence[str], clocks: Mapping[str, str] | None = None, *, mapped: bool = False
 ) -> Layout | None:
-    """What columns of these names mean; None where nothing tells.
+    """The layout of columns of these names; None where nothing tells.
 
     clocks: of columns, where the file says so in another way than by their names.
     mapped: whether these are all: `convert --map` put the times of the others on their clock.
@@ -155,6 +155,6 @@ def _header(beginning: bytes) -> list[str]:
 
 
 def delimiter_of(beginning: bytes) -> str:
-    """What separates the columns of CSV: a comma, or a semicolon or tab where there is none."""
+    """The delimiter of the columns of CSV: a comma, or a semicolon or tab where there is none."""
     bare = re.sub(rb'"[^"]*"', b"", beginning.partition(b"\n")[0])
     return next((one for one in DELIMITERS if one.encode() in bare), ",")

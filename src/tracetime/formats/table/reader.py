@@ -65,12 +65,12 @@ class TableTrace(RecordTrace):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What codes in the columns mean, as the table names it."""
+        """The meanings of the codes in the columns, as the table names them."""
         _ = self._clocks
         return super().vocabulary if self._events is None else self._events.vocabulary
 
     def notes(self, code: str) -> Iterator[Note]:
-        """Rows that are no events or no slices, how times were placed, and their longest step.
+        """Rows that are no events or no slices, the placing of times, and their resolution.
 
         Reads the file if necessary.
         """
@@ -215,7 +215,7 @@ def _numbered(table: StoredTable, columns: Sequence[str], units: WrittenUnits) -
 
 
 def _layout_of(schema: pa.Schema, path: str) -> Layout:
-    """What the columns of a table mean.
+    """The layout of a table.
 
     Raises:
         UsageError: nothing says in which clocks its times were read.

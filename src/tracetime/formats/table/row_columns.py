@@ -151,7 +151,7 @@ class Rows:
         return clock.astype(np.uint32), sequence.astype(np.uint32), machine.astype(np.uint32)
 
     def _indices(self, column: pa.DictionaryArray) -> npt.NDArray[np.int64]:
-        """Which of the dictionary each row has; -1 for none."""
+        """The index in the dictionary of each row's value; -1 for none."""
         indices, missing = values_of(column.indices)
         known = indices.astype(np.int64)
         return known if missing is None else np.where(missing, np.int64(-1), known)

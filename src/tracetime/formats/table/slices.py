@@ -16,7 +16,7 @@ from tracetime.formats.table.row_columns import EARLIER, Rows, margins_of
 from tracetime.trace.events_table import CUT_OFF
 from tracetime.trace.slices_table import OPEN, Owners, SliceReading, Strings, slice_batches
 
-# Which slice lies within which: those of one track, by where they begin.
+# The nesting of slices of one track, by their begins.
 
 MOST_DEPTH: Final = 128
 """Slices within each other, at most: each depth takes a pass over those that are left."""
@@ -51,7 +51,7 @@ def nested(track: Values, begin: Values, end: Values) -> tuple[Values, Values]:
 def _outermost(
     group: Values, from_rank: Values, to_rank: Values, ranks: int
 ) -> npt.NDArray[np.bool_]:
-    """Which slices of groups, ordered by begin, lie in no other: the first, and what follows it.
+    """A mask of slices in no other, of groups ordered by begin: the first, and each next.
 
     Each is followed by the first that begins when it has ended.
 

@@ -128,7 +128,7 @@ def _trace_clock(graph: ClockGraph) -> ClockId | None:
 
 
 def preferred(clocks: list[ClockId]) -> ClockId:
-    """Of several clocks the one that is trace time: BOOTTIME where it is among them."""
+    """The clock of trace time among several: BOOTTIME where it is one of them."""
     numbers = [BUILTIN_IDS[name] for name in _FIRST_CHOICE]
     by_choice = {number: place for place, number in enumerate(numbers)}
     return min(clocks, key=lambda one: (one.machine, by_choice.get(one.clock, len(numbers))))

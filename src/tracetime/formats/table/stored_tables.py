@@ -314,7 +314,7 @@ class _Anywhere:
         return bytes(into[:done])
 
     def close(self) -> None:
-        """The file belongs to another reader, and stays open."""
+        """Do nothing: the file belongs to another reader, and stays open."""
 
 
 class _FromStart:
@@ -338,7 +338,7 @@ class _FromStart:
         return found
 
     def close(self) -> None:
-        """The file belongs to another reader, and stays open."""
+        """Do nothing: the file belongs to another reader, and stays open."""
 
 
 class _Lines:
@@ -368,7 +368,7 @@ class _Lines:
         return found
 
     def _end(self, n: int) -> int:
-        """Up to where what is left can be given."""
+        """The length of the part of the rest that can be given."""
         if self._is_over and self.error is None:
             return min(n, len(self._left))
         lines = self._left.rfind(b"\n") + 1
@@ -385,7 +385,7 @@ class _Lines:
         self._is_over = not piece
 
     def close(self) -> None:
-        """The file belongs to another reader, and stays open."""
+        """Do nothing: the file belongs to another reader, and stays open."""
 
 
 _LONGEST_LINE: Final = 1 << 20

@@ -1,4 +1,4 @@
-"""The chunks that an XDF file consists of: where each begins, of which stream it is, and its end.
+"""The chunks of an XDF file: the begin of each, its stream, and its end.
 
 A chunk is its length, a tag, for most tags the number of a stream, and its content. Nothing here
 reads samples: a file is walked by the lengths, and every length is checked against what is there.
@@ -30,7 +30,7 @@ MOST_S = 4.0e9
 
 
 def are_times(seconds: Seconds) -> npt.NDArray[np.bool_]:
-    """Which are times: finite, and within int64 ns."""
+    """A mask of seconds that are times: finite, and within int64 ns."""
     fit: npt.NDArray[np.bool_] = np.abs(seconds) < MOST_S
     return fit
 
@@ -47,7 +47,7 @@ def step_ns(times_ns: Values) -> float:
 
 
 class Content:
-    """What an open file holds.
+    """The content of an open file.
 
     Args:
         file: is decompressed into a temporary file, if it is compressed.
@@ -139,11 +139,11 @@ class Chunks(NamedTuple):
     end: Values
 
     def rows(self, rows: Any) -> Chunks:
-        """Some of them."""
+        """The chunks of some rows."""
         return Chunks(*(column[rows] for column in self))
 
     def one(self, row: int) -> Chunk:
-        """One of them."""
+        """The chunk of one row."""
         return Chunk(*(int(column[row]) for column in self))
 
 

@@ -89,7 +89,7 @@ class HostClock:
 
     @property
     def _clocks(self) -> tuple[int | None, ...]:
-        """The clock of the host, None, and where it started anew those of the starts."""
+        """The clock of the host, None, and the clocks of its later starts."""
         return (None, *(range(self.n_boots) if self.n_boots > 1 else ()))
 
     def clock(self, boot: int | None = None) -> str:
@@ -129,7 +129,7 @@ class HostClock:
         return found
 
     def domains(self) -> list[ClockDomain]:
-        """What the file says of the clocks: names, ticks, and the half-width of the pings.
+        """The domains of the clocks: names, ticks, and the half-width of the pings.
 
         That is assumed from their scatter, and the largest shift comes on top: which of its two
         sides is right is not known. What is the same in all of them, such as a longer way there
@@ -213,7 +213,7 @@ class _Shared:
         self._scatter_ns = pings.scatter_ns(_RESET_NS)
 
     def agrees(self, other: _Shared) -> bool:
-        """Whether another may be of the same clock.
+        """Whether another stream may be of the same clock.
 
         Together they jump no more often than apart, and are as near each other as those of one
         host: two computers of one name may have started at almost the same time.
@@ -232,7 +232,7 @@ class _Shared:
 
 
 def _boots(pings: Pings) -> Values:
-    """Which start of the host each ping belongs to; -1 of one that jumps between two that agree."""
+    """The host's start that each ping belongs to; -1 where it jumps between two that agree."""
     boots = np.full(len(pings.packet), -1, np.int64)
     kept = np.flatnonzero(~pings.are_alone(_RESET_NS))
     left = pings.rows(kept)

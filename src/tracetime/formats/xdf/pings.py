@@ -1,4 +1,4 @@
-"""What a recorder measured of the clock of a host, as columns."""
+"""The recorder's measurements of the clock of a host, as columns."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class Pings(NamedTuple):
         return cls(host_ns, host_ns + nanoseconds(offset[fresh]), packet[fresh]).sorted()
 
     def sorted(self) -> Pings:
-        """In the order of the recorder's clock."""
+        """The pings in the order of the recorder's clock."""
         return self.rows(np.argsort(self.recorder_ns, kind="stable"))
 
     def rows(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Pings:
-        """Some of them."""
+        """The chunks of some rows."""
         return Pings(*(column[rows] for column in self))
 
     def joined(self, other: Pings) -> Pings:
-        """These and others."""
+        """The sum of these and others."""
         pairs = zip(self, other, strict=True)
         return Pings(*(np.concatenate(pair) for pair in pairs)).sorted()
 
@@ -72,7 +72,7 @@ class Pings(NamedTuple):
         return jumps
 
     def apart(self, least_ns: int, jump_ns: int) -> npt.NDArray[np.intp]:
-        """Some of them, so far apart at least, but for those that jump by more."""
+        """The rows of pings at least so far apart, but for those that jump by more."""
         kept: list[int] = []
         last = last_offset = 0
         pairs = zip(self.recorder_ns.tolist(), self.offset_ns.tolist(), strict=True)
@@ -83,7 +83,7 @@ class Pings(NamedTuple):
         return np.array(kept, np.intp)
 
     def are_alone(self, least_ns: int) -> npt.NDArray[np.bool_]:
-        """Which jump from the one before, and back to the one after."""
+        """A mask of pings that jump from the one before, and back to the one after."""
         jumps = self.jumps(least_ns)
         alone = np.zeros(len(self.packet), np.bool_)
         alone[1:-1] = jumps[:-1] & jumps[1:] & ~self.jumps(least_ns, lag=2)

@@ -1,4 +1,4 @@
-"""Where the offsets of a host shift at once, by more than its clock can have drifted.
+"""Shifts: the offsets of a host change at once, by more than its clock can have drifted.
 
 A steady clock does not step. What shifts is the way of the pings: while messages take longer one
 way, all offsets are off by half of that, and agree with each other.
@@ -149,7 +149,7 @@ def _fitted(times: Floats, offsets: Floats) -> tuple[Floats, Floats, Floats, Flo
     return middles, means, slopes, np.abs(do - slopes[:, None] * dt).max(axis=1)
 
 
-# Where the offsets of a host rise or fall for a while, faster than the rate of its clock wanders.
+# Ramps: the offsets of a host rise or fall for a while, faster than its clock's rate wanders.
 #
 # The rate of a crystal is nearly constant for minutes. What grows faster is the way of the pings: a
 # network that slowly gets busy in one direction. Which of the two lines is right is not known.

@@ -1,4 +1,4 @@
-"""What the header of a stream says of it: XML, of which only the fields of `info` are kept."""
+"""The header of a stream: XML, of which only the fields of `info` are kept."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ _OFFSET: Final = np.dtype([("when", "<f8"), ("offset", "<f8")])
 
 
 class ClockOffset(NamedTuple):
-    """What one ClockOffset chunk says.
+    """The measurement in one ClockOffset chunk.
 
     Attributes:
         chunk: the chunk.
@@ -180,7 +180,7 @@ class ClockOffset(NamedTuple):
 
 
 class ClockOffsets(NamedTuple):
-    """What ClockOffset chunks say, in the order of the file: the columns of `ClockOffset`."""
+    """The measurements in ClockOffset chunks, in file order: the columns of `ClockOffset`."""
 
     chunks: Chunks
     when: Seconds
@@ -245,7 +245,7 @@ def offsets_of(file: Content, headers: dict[int, StreamHeader]) -> Iterator[Cloc
 
 
 class Streams:
-    """What a file says of its streams, but for their samples.
+    """The streams of a file, but for their samples.
 
     Args:
         offsets: of the whole file.
@@ -277,7 +277,7 @@ class Streams:
         }
 
     def _times(self, some: ClockOffsets) -> tuple[Seconds, Seconds, Values, Values]:
-        """Those that are times, the others refused: when, offset, chunk and stream."""
+        """The columns when, offset, chunk and stream of the times; others are refused."""
         fit = are_times(some.when) & are_times(some.offset) & are_times(some.when + some.offset)
         refused = np.flatnonzero(~fit)
         self.n_refused += len(refused)

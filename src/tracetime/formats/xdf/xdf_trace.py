@@ -36,7 +36,7 @@ from tracetime.trace.facts import SnapshotFault, TraceWarning
 from tracetime.trace.notes import Note
 from tracetime.trace.open_options import OpenOptions
 
-# What samples are, as Arrow columns: the stream, the marker's text, the values of channels.
+# The names of samples, as Arrow columns: the stream, the marker's text, values of channels.
 
 _COUNTER: Final = TYPES.index("counter")
 _INSTANT: Final = TYPES.index("instant")
@@ -197,7 +197,7 @@ class XdfTrace(RecordTrace):
 
     @property
     def n_warnings(self) -> int:
-        """How many warnings there are in all."""
+        """The number of all warnings."""
         return self.streams.n_refused
 
     def notes(self, code: str) -> Iterator[Note]:
@@ -239,7 +239,7 @@ class XdfTrace(RecordTrace):
 
     @property
     def recorded_domains(self) -> dict[ClockId, ClockDomain]:
-        """What the file says of its clocks, by clock."""
+        """The properties of the clocks that the file itself gives, by clock."""
         _ = self._clocks
         return self._domains
 
@@ -327,7 +327,7 @@ class XdfTrace(RecordTrace):
 
 
 def _merged(recorded: ClockDomain, given: ClockDomain | None, is_of_all: bool) -> ClockDomain:
-    """What the file and the caller say of a clock.
+    """The domain of a clock by the file and the caller.
 
     is_of_all: whether the caller gave that of all offsets, as one of the recorder's clock.
     """

@@ -1,4 +1,4 @@
-"""Reads CTF traces by babeltrace2's Python module: a program that imports nothing of tracetime.
+"""A reader of CTF traces by babeltrace2's Python module: it imports nothing of tracetime.
 
 The module belongs to the system's Python, and babeltrace2 may abort where a file is damaged. So it
 runs in a process of its own: one line of JSON comes in (`main`), frames go out. A frame is a line
@@ -48,7 +48,7 @@ MOST_STARTS = 8  # of packets that are tried: the same bytes may be in events
 
 
 class DamagedError(Exception):
-    """Something is wrong in the trace."""
+    """An error of a damaged trace."""
 
 
 DAMAGE = (bt2._Error, DamagedError, MemoryError, RecursionError)
@@ -149,7 +149,7 @@ def _plain(value: Any) -> Any:
 
 
 def _facts(trace: Any, clock: Any) -> dict[str, Any]:
-    """What a trace says of itself and of a clock; the clock is None where it has none."""
+    """The facts of a trace and of a clock; the clock is None where it has none."""
     environment = {
         _text(name): int(value) if isinstance(value, bt2._IntegerValueConst) else _text(value)
         for name, value in trace.environment.items()
@@ -203,7 +203,7 @@ class Reader:
             handle(message)
 
     def damaged(self, error: Exception) -> None:
-        """Keep what is wrong, of which trace; the first such error counts."""
+        """Keep the fault of a trace; the first one counts."""
         self.batch.drop_half_a_row()
         if self.damage is None:
             self.damage = {"error": _said(error), "folder": self.folder}
@@ -410,7 +410,7 @@ def _read_parts(reader: Reader, folder: str) -> None:
 
 
 def _packet_starts(stream: Path) -> list[int]:
-    """Where the last packets of a stream may begin, the last first: none at 0."""
+    """The places where the last packets of a stream may begin, the last first: none at 0."""
     if not stream.stat().st_size:
         return []
     found: list[int] = []
@@ -432,7 +432,7 @@ def _copy(stream: Path, part: Path, size: int) -> None:
 
 
 def _read_all(reader: Reader) -> None:
-    """Read what the reader's request names, up to what is damaged; with "partial", beyond it."""
+    """Read the folders of the reader's request, up to the damage; with "partial", beyond it."""
     for folder in reader.request["folders"]:
         reader.folder = folder
         try:
@@ -465,7 +465,7 @@ def _end_with_input(scratch: str) -> None:
 
 
 def main() -> None:
-    """Read what the request on standard input names.
+    """Read the folders of the request on standard input.
 
     request: "folders" to read, "rows" and "names" (whether to write events, and what they are),
     "partial" (whether to go on after damage), "most_events" that there may be, "memory" (bytes) and

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class BakedTrace(PerfettoTrace):
-    """A trace that `bake` wrote, whose packets say what they were.
+    """A trace that `bake` wrote, whose packets hold their source times.
 
     Where they do not any more, because something has changed the file, it is a trace without bars,
     and `warnings` say why.
@@ -84,13 +84,13 @@ class BakedTrace(PerfettoTrace):
 
     @property
     def warnings(self) -> list[TraceWarning]:
-        """Why the source is not in the file, and snapshots that could not be taken whole."""
+        """The reason why the file lacks the source, and snapshots that could not be taken whole."""
         source, own = self.source, super().warnings
         return [self._damage, *own] if source is self and self._damage else own
 
     @property
     def n_warnings(self) -> int:
-        """How many warnings there are in all."""
+        """The number of all warnings."""
         return super().n_warnings + (self.source is self)
 
     def columns(
@@ -221,7 +221,7 @@ class SourceRows:
 
 
 def _matched(columns: Columns, source: Columns) -> tuple[Numbers, Numbers]:
-    """Which rows of a baked trace are which of its source.
+    """The matching rows of a baked trace and of its source.
 
     Rows of one kind in one packet are the same in order, where there are as many: items that were
     set aside leave no trace of which they were. A packet that took the time of its legacy timestamp

@@ -1,4 +1,4 @@
-"""The flows of a Perfetto trace, and what they say of the clocks of its machines."""
+"""The flows of a Perfetto trace, as orders of the clocks of its machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the beginning of a Perfetto trace says of the machine and the boot it was recorded in."""
+"""The facts on the machine and its boot in the beginning of a Perfetto trace."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Field = tuple[int, int | bytes]
 
 
 def machine_facts(beginning: bytes) -> MachineFacts:
-    """Return what the first bytes of a trace say of its host."""
+    """Return the facts on the host in the first bytes of a trace."""
     info: dict[int, int | bytes] = {}
     identity: tuple[bytes, ...] = ()
     processor, boot_id = "", b""
@@ -63,7 +63,7 @@ def _described(data: bytes) -> Iterator[bytes]:
 
 
 def _place(data: bytes, tag: bytes, begin: int) -> int:
-    """Where a tag may be next; the end of the data where it is not there."""
+    """The place of the next tag; the end of the data without one."""
     at = data.find(tag, begin)
     return len(data) if at < 0 else at
 
@@ -87,7 +87,7 @@ def _android(info: dict[int, int | bytes]) -> str:
 
 
 def _processor(info: int | bytes | None) -> str:
-    """What most CPUs are; of as many, what comes first."""
+    """The name that most CPUs have; of as many, the first."""
     if not isinstance(info, bytes):
         return ""
     cpus = [_message(cpu) for number, cpu in _fields_of(info) if number == _CPU]

@@ -1,4 +1,4 @@
-"""What the end of a Perfetto trace knows of its snapshots and messages, as notes."""
+"""Notes on the snapshots and messages of a Perfetto trace, known at its end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tracetime.graph.tube.messages import Between, Boxes
 from tracetime.trace.notes import Note
 from tracetime.trace.trace import Trace
 
-# What the RemoteClockSync messages of a trace bound, by clock: see
+# The bounds by the RemoteClockSync messages of a trace, by clock: see
 # `_kernels/perfetto/clocks/remote.pxi`, and `clocks/snapshot_extensions.pxi` for what is recorded
 # of the rounds themselves.
 
@@ -207,7 +207,7 @@ def _contradictions(trace: Trace, _known: Importer, _own: Own) -> Iterator[Note]
 
 
 def _moved_ns(graph: Graph, one: ClockId, other: ClockId) -> int:
-    """By how much the offset of two clocks moved, in all snapshots."""
+    """The change of the offset of two clocks, in all snapshots."""
     _, here, there = graph.shared(one, other)
     return int(np.ptp(there - here)) if len(here) else 0
 

@@ -65,7 +65,7 @@ more those that sequences refer to."""
 
 
 class _End(NamedTuple):
-    """What a reading knows at the end of the file.
+    """The findings of a reading at the end of the file.
 
     Attributes:
         importer: that it was read with.
@@ -196,7 +196,7 @@ class PerfettoTrace(Trace):
             reading.late_wakings = log.late_wakings.table()
 
     def prepare(self, names: bool) -> None:
-        """With names, read the file for its descriptors, which name what came before them."""
+        """Read the file for its descriptors, if names are wanted: they name packets before them."""
         if names and self._directory is None:
             from tracetime._kernels.perfetto.names import Directory
 
@@ -251,14 +251,14 @@ class PerfettoTrace(Trace):
             raise
 
     def flow_events(self) -> FlowEvents:
-        """Read the file: its events in flows, for what they say of those of other files."""
+        """Read the file: its events in flows that may pass through other files, too."""
         from tracetime.formats.perfetto.read.flows import flow_events
 
         return flow_events(self, partial(self._observed, None))
 
     @property
     def round_orders(self) -> int:
-        """How many of the first orders are recorded rounds: two each."""
+        """The number of the first orders that are recorded rounds: two each."""
         self._own_graph()
         return self._round_orders
 
@@ -268,7 +268,7 @@ class PerfettoTrace(Trace):
         return self._flows if self.options.orders and self.clocks else None
 
     def _declare(self, graph: ClockGraph) -> None:
-        """Tell the graph the domains: what the trace says, and over it what the caller does."""
+        """Declare the domains in the graph: those of the trace, and over them the caller's."""
         measured = inner(graph).state.measured
         for clock, recorded in self.recorded_domains.items():
             graph.declare(as_written(recorded, measured=measured.knows(clock)))
@@ -276,7 +276,7 @@ class PerfettoTrace(Trace):
         self._part_wall_clocks(graph)
 
     def _part_wall_clocks(self, graph: ClockGraph) -> None:
-        """Where no Linux runs, REALTIME is slewed alone: it shares no oscillator.
+        """Part REALTIME from other oscillators where no Linux runs: it is slewed alone there.
 
         An oscillator that the caller named is left as it is.
         """
@@ -293,7 +293,7 @@ class PerfettoTrace(Trace):
 
     @property
     def recorded_domains(self) -> dict[ClockId, ClockDomain]:
-        """What the trace says of its clocks, where tracetime recorded it, by clock.
+        """The properties of clocks that tracetime recorded in the trace, by clock.
 
         `ns_per_tick` and `valid_bits` are those of the clock's own ticks; timestamps of the trace,
         and so of `clocks`, are in ns and unwrapped all the same.
@@ -320,17 +320,17 @@ class PerfettoTrace(Trace):
 
     @property
     def boots(self) -> dict[int, bytes]:
-        """Which boots the machines' clocks count from; see `Trace`."""
+        """The ids of the boots that the machines' clocks count from; see `Trace`."""
         return dict(self._known().extensions.boots)
 
     @property
     def suspended_ns(self) -> dict[int, int]:
-        """How long machines were suspended in those boots, ns, where the file says so."""
+        """The times that machines were suspended in those boots, ns, where the file says so."""
         return dict(self._known().extensions.suspended)
 
     @property
     def is_compressed(self) -> bool:
-        """Whether the file is."""
+        """Whether the file is compressed."""
         return self._file.compressed
 
     @property
@@ -340,7 +340,7 @@ class PerfettoTrace(Trace):
 
     @property
     def stray_field(self) -> int | None:
-        """The first byte of what is no packet in the file, and is skipped; None without any."""
+        """The first byte in the file of no packet, which is skipped; None without any."""
         known = self._known()
         return known.stray_offset if known.n_strays else None
 
@@ -350,20 +350,20 @@ class PerfettoTrace(Trace):
         return self._file.uncompressed(Budget(self.options.max_expansion), self.options.partial)
 
     def notes(self, code: str) -> Iterator[Note]:
-        """What the end of the file knows of its snapshots and messages; see `Trace`."""
+        """The notes on snapshots and messages, known at the end of the file; see `Trace`."""
         from tracetime.formats.perfetto.read.notes import notes_of
 
         return notes_of(code, self, self._known(), lambda: inner(self._own_graph()))
 
     def kernel_reads(self) -> npt.NDArray[np.int64]:
-        """What adjtimex(2) said at recorded snapshots; see `Trace`."""
+        """The reports of adjtimex(2) at recorded snapshots; see `Trace`."""
         found = self._known().extensions.kernel_clock()
         kept: npt.NDArray[np.int64] = found[[0, 1, 3, 4, 5, 6]]
         return kept
 
     @property
     def wall_clock_bounds(self) -> list[WallClockBounds]:
-        """How far from UTC time services said that REALTIME was, by machine and service."""
+        """The bounds of REALTIME against UTC by time services, by machine and service."""
         _, machines, earliest, latest, services = self.wall_bounds()
         within_ns = np.maximum(latest, -earliest)
         found = []
@@ -375,12 +375,12 @@ class PerfettoTrace(Trace):
         return found
 
     def wall_bounds(self) -> npt.NDArray[np.int64]:
-        """What time services bounded REALTIME by at recorded snapshots; see `Trace`."""
+        """The bounds of REALTIME by time services at recorded snapshots; see `Trace`."""
         bounds: npt.NDArray[np.int64] = self._known().extensions.wall_bounds()
         return bounds
 
     def machine_facts(self) -> MachineFacts:
-        """Read what the first megabyte says of the host; see `Trace`."""
+        """Read the facts on the host in the first megabyte; see `Trace`."""
         from tracetime.formats.perfetto.read.machine_facts import LOOKED_AT, machine_facts
 
         self._file.check_open()
@@ -418,7 +418,7 @@ class PerfettoTrace(Trace):
 
     @property
     def n_warnings(self) -> int:
-        """How many warnings there are in all."""
+        """The number of all warnings."""
         return self._known().clocks.n_faults
 
     def _known(self) -> Importer:
@@ -460,7 +460,7 @@ class PerfettoTrace(Trace):
         return unused or self._learn()
 
     def _learn(self, observer: PacketObserver | None = None) -> _End:
-        """Read the file for what its end knows, without making rows."""
+        """Read the file for the findings at its end, without making rows."""
         self._file.check_open()
         importer = self._importer(silent=True)
         if observer is not None:

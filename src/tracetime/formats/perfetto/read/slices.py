@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tracetime.graph.tube.bars import Bars
     from tracetime.trace.trace import Trace
 
-# What the events of slices read: for each entry of a log, the columns that place it.
+# The readings at the events of slices: for each entry of a log, the columns that place it.
 
 Entries = npt.NDArray[np.int32]
 

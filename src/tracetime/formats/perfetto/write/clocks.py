@@ -25,7 +25,7 @@ from tracetime.clocks.ids import (
 )
 from tracetime.errors import UsageError
 
-# Which clocks the snapshots of a recording have tied together so far.
+# The clocks that snapshots of a recording have tied together so far.
 
 
 class Ties:

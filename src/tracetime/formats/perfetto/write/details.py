@@ -1,4 +1,4 @@
-"""What events say besides their name: categories, flows and arguments, made plain for the kernel.
+"""The details of events: categories, flows and arguments, made plain for the kernel.
 
 The kernel takes values of the usual types as they are; what comes here is the rest: subclasses,
 numbers of other libraries, objects, and what is refused.
@@ -79,7 +79,7 @@ def _arguments(args: Any) -> dict[str, Any] | None:
 
 
 class _Plain:
-    """Makes the values of one event plain; what is too deep or too much is cut."""
+    """A maker of the plain values of one event; values too deep or too many are cut."""
 
     def __init__(self) -> None:
         self._left = _MOST_VALUES

@@ -344,7 +344,7 @@ class TraceOutput:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the file was closed."""
         return self._file.closed
 
     def close(self) -> None:
@@ -364,7 +364,7 @@ class TraceOutput:
         self._file.close()
 
     def too_large(self, error: OSError) -> UsageError:
-        """The error to raise if not all could be written."""
+        """The error of a file that cannot be written whole."""
         there = f"the {self.size} bytes that are there are a whole trace"
         return self._refusal(error, f"make room; {there if self.size else 'nothing is there yet'}")
 

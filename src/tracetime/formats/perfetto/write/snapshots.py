@@ -1,4 +1,4 @@
-"""Makes the packet of a snapshot: readings in ns, in an order that Perfetto resolves; extension.
+"""The packet of a snapshot: readings in ns, in an order that Perfetto resolves; extension.
 
 The clocks: clocks.py. The fields of the extension: formats/perfetto/extension.py. How readings are
 brought to one instant: graph/tube/simultaneity.py.
@@ -202,7 +202,7 @@ class _Written(NamedTuple):
 
 
 class Circumstances(NamedTuple):
-    """What the extension of a snapshot says besides its readings.
+    """The values of the extension of a snapshot besides its readings.
 
     Attributes:
         kernel_clock: how the kernel steered its clocks then.

@@ -110,7 +110,7 @@ class Tracks:
         self._lock = threading.RLock()
 
     def abandon(self) -> None:
-        """In a forked child: the thread that holds the lock may be missing."""
+        """Make a new lock in a forked child: the thread that holds the old one may be missing."""
         self._lock = threading.RLock()
 
     def process(self, pid: int | None = None, name: str | None = None) -> Track:

@@ -40,7 +40,7 @@ _MOST_WAITING: Final = 2
 
 
 class PartOf(NamedTuple):
-    """What a part of a recording has of that.
+    """The properties of a part of a recording.
 
     Attributes:
         owner: of the recording's tracks, which can be used in the part.
@@ -134,7 +134,7 @@ class TraceWriter:
         _WRITERS.add(self)
 
     def _abandon(self) -> None:
-        """In a forked child: the file is the parent's, and threads that hold locks are missing."""
+        """Give up the parent's file in a forked child: threads that hold locks are missing."""
         self._lock = threading.RLock()
         self._tracks.abandon()
         self._flushing = threading.RLock()
@@ -157,7 +157,7 @@ class TraceWriter:
 
     @property
     def sequences(self) -> int:
-        """How many packet sequences it has."""
+        """The number of its packet sequences."""
         return self._clocks.sequences + self._part_sequences
 
     # Clocks
@@ -408,7 +408,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _usage(error: Exception, timestamp: object) -> UsageError:
-    """What to raise for an error of the kernel."""
+    """The error to raise for an error of the kernel."""
     if isinstance(error, TimestampError):
         return UsageError(str(error))
     if isinstance(error, UnicodeEncodeError):
