@@ -43,12 +43,12 @@ def test_a_slice_of_a_column_is_read_from_its_start():
 def test_timestamps_count_from_their_epoch_in_every_zone(unit, zone):
     read = time_column(pa.array([-3, None, 5], pa.int64()).cast(pa.timestamp(unit, zone)), "ts")
     assert read.values.tolist() == [-3 * UNIT_NS[unit], 0, 5 * UNIT_NS[unit]]
-    assert (read.is_ns, read.step_ns) == (True, UNIT_NS[unit])
+    assert (read.is_ns, read.resolution_ns) == (True, UNIT_NS[unit])
 
 
 def test_durations_are_read_likewise():
     read = time_column(pa.array([7], pa.duration("us")), "ts")
-    assert (read.values.tolist(), read.step_ns) == ([7000], 1000)
+    assert (read.values.tolist(), read.resolution_ns) == ([7000], 1000)
 
 
 def test_categories_and_nulls_have_their_values():
@@ -105,7 +105,7 @@ def test_a_time_beyond_int64_ns_is_marked_and_the_others_are_read(column, beyond
     read = time_column(column, "ts", float_unit="s")
     assert np.flatnonzero(read.is_beyond()).tolist() == list(beyond)
     assert {n: read.values[n] for n in beyond} == beyond
-    assert read.step_ns == UNIT_NS[getattr(column.type, "unit", "ns")]
+    assert read.resolution_ns == UNIT_NS[getattr(column.type, "unit", "ns")]
     with pytest.raises(UsageError, match="does not fit in int64 nanoseconds in row 1"):
         refuse_beyond(read, "ts", 10)
 
@@ -113,7 +113,7 @@ def test_a_time_beyond_int64_ns_is_marked_and_the_others_are_read(column, beyond
 def test_what_a_sentinel_is_multiple_of_says_nothing_of_the_unit():
     """The end of time in ns is no whole ms."""
     column = pa.array([5_000_000, 2**63 - 1], pa.int64()).cast(pa.timestamp("us"))
-    assert time_column(column, "ts").step_ns == UNIT_NS["s"]
+    assert time_column(column, "ts").resolution_ns == UNIT_NS["s"]
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us"])
@@ -131,15 +131,15 @@ def test_before_their_epoch_times_may_have_been_cut_off_towards_zero(unit):
 def test_few_rows_may_be_whole_ms_by_chance():
     units = WrittenUnits()
     first = time_column(pa.array([10**9], pa.timestamp("ns")), "ts")
-    assert units.read("ts", first).step_ns == 10**9
+    assert units.read("ts", first).resolution_ns == 10**9
     assert (
         units.read(
             "ts", time_column(pa.array([5 * 10**6 + 1000]).cast(pa.timestamp("ns")), "ts")
-        ).step_ns
+        ).resolution_ns
         == 1000
     )
-    assert units.read("ts", first).step_ns == 1000
-    assert units.read("other", first).step_ns == 10**9
+    assert units.read("ts", first).resolution_ns == 1000
+    assert units.read("other", first).resolution_ns == 10**9
 
 
 @pytest.mark.parametrize("column", [pa.array(["1"]), pa.array([True]), pa.array([[1]])])

@@ -13,7 +13,7 @@ from kept import check_kept
 
 from tracetime import ClockDomain, ClockId, ConversionError
 from tracetime.graph.rate import learn_rate, nominal_ns, saturated_ns
-from tracetime.graph.routes import Steps, detour, least_error
+from tracetime.graph.routes import SearchBudget, detour, least_error
 from tracetime.graph.tube.decimation import decimate
 from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.joint_readings import JointReadings
@@ -257,7 +257,7 @@ def ways(seed: int) -> list[Any]:
         return tied[one][other]
 
     def searched(known: Callable[[ClockId], list[ClockId] | None], left: int | None) -> list[Any]:
-        steps = Steps(left)
+        steps = SearchBudget(left)
         path = least_error(source, target, tied.__getitem__, cost, known, steps)
         return [path, steps.left, steps.spent]
 
@@ -267,12 +267,12 @@ def ways(seed: int) -> list[Any]:
     def rest(here: ClockId) -> list[ClockId] | None:
         if here.clock % 3:
             return None
-        return least_error(here, target, tied.__getitem__, cost, nothing, Steps(None))
+        return least_error(here, target, tied.__getitem__, cost, nothing, SearchBudget(None))
 
     round_ways = []
     for other in list(tied[source])[:2]:
         for left in (None, 500, 9):
-            steps = Steps(left)
+            steps = SearchBudget(left)
             round_ways.append([detour(source, other, tied.__getitem__, steps), steps.left])
     direct = [searched(nothing, left) for left in (None, 1_000, 7)]
     return [*direct, searched(rest, 1_000), round_ways]

@@ -18,7 +18,7 @@ from tracetime.sources.bracketed import MONOTONIC_RAW
 from tracetime.sources.cuda import KERNEL, MOST_STAMPS, CudaDevices
 from tracetime.sources.local import LocalClocks
 from tracetime.sources.posix import PosixSource
-from tracetime.sources.tick import step_of_runs
+from tracetime.sources.tick import resolution_of_runs
 
 NAME = "dev.tracetime.cuda." + 16 * "a0"
 LAUNCH_FAILED = 719
@@ -85,7 +85,7 @@ def test_the_step_of_the_timer_is_measured(driver, step_ns):
     ],
 )
 def test_the_longest_step_counts(runs, step_ns):
-    assert step_of_runs([np.array(run) for run in runs]) == step_ns
+    assert resolution_of_runs([np.array(run) for run in runs]) == step_ns
 
 
 def test_a_timer_that_stands_still_is_refused(driver):

@@ -21,7 +21,7 @@ from tracetime.errors import SourceError, UsageError
 from tracetime.sources import local, names, posix, tsc
 from tracetime.sources.local import HostSource, LocalClocks
 from tracetime.sources.posix import PosixSource
-from tracetime.sources.tick import common_step
+from tracetime.sources.tick import common_resolution
 from tracetime.sources.tsc import TscSource
 from tracetime.sources.vulkan import exact_period, simplest_between
 
@@ -31,34 +31,34 @@ def differences(*pairs):
 
 
 def test_the_step_is_the_spacing_of_the_differences_and_not_the_least():
-    assert common_step(differences((20, 300), (30, 200), (40, 100), (50, 90))) == 10
+    assert common_resolution(differences((20, 300), (30, 200), (40, 100), (50, 90))) == 10
 
 
 def test_a_step_that_is_no_whole_number():
     # 24 MHz: 41.67 ns, rounded down at each reading.
     readings = np.cumsum(np.random.default_rng(1).integers(1, 6, 2000)) * 125 // 3
-    assert common_step(np.diff(readings)) == pytest.approx(125 / 3, rel=0.01)
+    assert common_resolution(np.diff(readings)) == pytest.approx(125 / 3, rel=0.01)
 
 
 def test_a_clock_of_every_nanosecond_steps_by_one():
     spans = np.random.default_rng(1).integers(20, 60, 2000)
-    assert common_step(spans) == 1
-    assert common_step(differences((24, 100), (25, 100), (26, 100), (27, 100))) == 1
+    assert common_resolution(spans) == 1
+    assert common_resolution(differences((24, 100), (25, 100), (26, 100), (27, 100))) == 1
 
 
 def test_rare_differences_do_not_count():
-    assert common_step(differences((20, 500), (30, 450), (10_007, 1), (123_456, 1))) == 10
+    assert common_resolution(differences((20, 500), (30, 450), (10_007, 1), (123_456, 1))) == 10
 
 
 def test_a_clock_that_stands_still_has_no_step():
-    assert common_step(np.zeros(10, dtype=np.int64)) is None
+    assert common_resolution(np.zeros(10, dtype=np.int64)) is None
 
 
 @given(st.integers(5, 1000), st.integers(1, 9), st.integers(0, 10**6))
 def test_the_step_of_any_counter(step, numerator, seed):
     rng = np.random.default_rng(seed)
     readings = np.cumsum(rng.integers(1, 8, 2000)) * step
-    assert common_step(np.diff(readings)) == step
+    assert common_resolution(np.diff(readings)) == step
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class Series(NamedTuple):
     values_ns: Values
 
 
-class Steps(NamedTuple):
+class SuccessiveReadings(NamedTuple):
     """The pairs of a reading and the next of its clock, in file order: int64 arrays of one length.
 
     Attributes:
@@ -85,13 +85,15 @@ class Written:
         part.values_ns, part.named = self.values_ns[rows], self.named[rows]
         return part
 
-    def steps(self) -> Steps:
+    def steps(self) -> SuccessiveReadings:
         """The pairs of a reading and the next of its clock, by clock and then in file order."""
         order = np.argsort(self.clock, kind="stable")
         clock, packets, values = self.clock[order], self.packets[order], self.values_ns[order]
         same = clock[1:] == clock[:-1]
         first = values[np.searchsorted(clock, clock[1:][same])]
-        return Steps(packets[1:][same], clock[1:][same], values[:-1][same], values[1:][same], first)
+        return SuccessiveReadings(
+            packets[1:][same], clock[1:][same], values[:-1][same], values[1:][same], first
+        )
 
     def together(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
         """(packets, one_ns, other_ns) of the snapshots that list both clocks, in file order."""

@@ -20,7 +20,7 @@ from tracetime._kernels.common.columns import StepCounts, shortest_decimals
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.clocks.wall_time import NS_OF_UNIT, FloatUnit
 from tracetime.columns.arrays import values_of
-from tracetime.columns.time_steps import FloatSteps, TimeSteps
+from tracetime.columns.resolutions import FloatResolutions, TimeResolutions
 from tracetime.errors import UsageError
 from tracetime.text import printable
 
@@ -44,18 +44,18 @@ class TimeColumn(NamedTuple):
         beyond: which are beyond int64 ns; `values` has the end of int64 there. None where none is.
         written_ns: int64, the decimal text that floats were read from; None of other types.
         unit_ns: what the column's type can tell apart: of floats at the greatest of them.
-        standing_on: the steps that the times of the column stand on; None where that is not known.
+        resolutions: those of the times of the column; None where that is not known.
     """
 
     values: npt.NDArray[np.int64]
     missing: npt.NDArray[np.bool_] | None
     is_ns: bool = False
-    step_ns: int = 1
+    resolution_ns: int = 1
     half_width_ns: npt.NDArray[np.int64] | None = None
     beyond: npt.NDArray[np.bool_] | None = None
     written_ns: npt.NDArray[np.int64] | None = None
     unit_ns: int = 1
-    standing_on: ColumnSteps | None = None
+    resolutions: ColumnResolutions | None = None
 
     def is_beyond(self) -> npt.NDArray[np.bool_]:
         """A mask of the readings beyond int64 ns, one a row."""
@@ -64,9 +64,9 @@ class TimeColumn(NamedTuple):
     @property
     def is_exact(self) -> bool:
         """Whether each reading is exact, to the last digit."""
-        steps = self.standing_on
-        exact = self.step_ns == 1 and self.half_width_ns is None
-        return exact and (steps is None or steps.steps.is_exact)
+        resolutions = self.resolutions
+        exact = self.resolution_ns == 1 and self.half_width_ns is None
+        return exact and (resolutions is None or resolutions.of_times.is_exact)
 
     def margins_ns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The margins below and above each reading within which the clock may have read, ns.
@@ -77,14 +77,14 @@ class TimeColumn(NamedTuple):
         half = self.half_width_ns
         if half is None:
             half = np.zeros_like(self.values)
-        cut_off = self.step_ns - 1
+        cut_off = self.resolution_ns - 1
         before, after = np.where(self.values <= 0, cut_off, 0), np.full_like(half, cut_off)
-        if self.standing_on is not None and not self.standing_on.steps.is_exact:
+        if self.resolutions is not None and not self.resolutions.of_times.is_exact:
             written = self.values if self.written_ns is None else self.written_ns
-            less, more = self.standing_on.steps.margins(written)
+            less, more = self.resolutions.of_times.margins(written)
             before, after = np.maximum(before, less), np.maximum(after, more)
-        if self.standing_on is not None and self.half_width_ns is not None:
-            less, more = self.standing_on.of_floats.margins(self.values, half)
+        if self.resolutions is not None and self.half_width_ns is not None:
+            less, more = self.resolutions.of_floats.margins(self.values, half)
             before, after = np.maximum(before, less), np.maximum(after, more)
         return half + before, half + after
 
@@ -107,18 +107,18 @@ class TimeColumn(NamedTuple):
         )
 
 
-class ColumnSteps:
+class ColumnResolutions:
     """The resolution of the times of a column, by counts of their rows."""
 
     def __init__(self, is_float: bool) -> None:
         self.is_settled = False
-        self.of_floats = FloatSteps()
+        self.of_floats = FloatResolutions()
         self._is_float = is_float
         self._counts = StepCounts()
         self._unit_ns = 1
         self._rows = 0
         self._judged = 0
-        self._steps: TimeSteps | None = None
+        self._of_times: TimeResolutions | None = None
 
     def count(self, given: TimeColumn) -> None:
         """Count some rows, of many those in four runs: sources may take turns."""
@@ -137,21 +137,21 @@ class ColumnSteps:
         self._rows += length
 
     @property
-    def steps(self) -> TimeSteps:
+    def of_times(self) -> TimeResolutions:
         """The resolution by all rows that were counted, or by half of them."""
-        if self._steps is None or self._rows > 2 * self._judged:
+        if self._of_times is None or self._rows > 2 * self._judged:
             self._judged = self._rows
             # The half-widths of floats hold what doubles cost.
-            self._steps = TimeSteps.of(
+            self._of_times = TimeResolutions.of(
                 self._counts, unit_ns=self._unit_ns, doubles=not self._is_float
             )
-        return self._steps
+        return self._of_times
 
     def settle(self) -> None:
         """Take the rows counted so far for the whole column."""
         self.is_settled = True
         self._judged = self._rows
-        self._steps = None
+        self._of_times = None
 
 
 def _run(part: int, length: int) -> slice:
@@ -166,39 +166,41 @@ class WrittenUnits:
     """
 
     def __init__(self) -> None:
-        self._steps_ns: dict[str, int] = {}
-        self._standing_on: dict[str, ColumnSteps] = {}
+        self._resolutions_ns: dict[str, int] = {}
+        self._resolutions: dict[str, ColumnResolutions] = {}
 
     def read(self, name: str, given: TimeColumn) -> TimeColumn:
         """Take some rows of a column; return them with the unit of all that were taken."""
-        step_ns = min(given.step_ns, self._steps_ns.get(name, given.step_ns))
-        self._steps_ns[name] = step_ns
-        standing_on = self._standing_on.get(name)
-        if standing_on is None:
-            standing_on = ColumnSteps(given.half_width_ns is not None)
-            self._standing_on[name] = standing_on
-        if not standing_on.is_settled:
-            standing_on.count(given)
-        return given._replace(step_ns=step_ns, standing_on=standing_on)
+        resolution_ns = min(
+            given.resolution_ns, self._resolutions_ns.get(name, given.resolution_ns)
+        )
+        self._resolutions_ns[name] = resolution_ns
+        resolutions = self._resolutions.get(name)
+        if resolutions is None:
+            resolutions = ColumnResolutions(given.half_width_ns is not None)
+            self._resolutions[name] = resolutions
+        if not resolutions.is_settled:
+            resolutions.count(given)
+        return given._replace(resolution_ns=resolution_ns, resolutions=resolutions)
 
     def settled(self) -> WrittenUnits:
         """The units of the rows so far, which learn of no others; for a batch that stands alone."""
         units = WrittenUnits()
-        units._steps_ns = dict(self._steps_ns)
-        units._standing_on = dict(self._standing_on)
+        units._resolutions_ns = dict(self._resolutions_ns)
+        units._resolutions = dict(self._resolutions)
         return units
 
     @property
     def longest_ns(self) -> int:
         """The longest resolution of the times that were read; 0 without any."""
-        every = self._standing_on.values()
+        every = self._resolutions.values()
         return max(
-            (max(one.steps.longest_ns, one.of_floats.longest_ns) for one in every), default=0
+            (max(one.of_times.longest_ns, one.of_floats.longest_ns) for one in every), default=0
         )
 
     def settle(self) -> None:
         """Take the rows read so far for the whole table."""
-        for one in self._standing_on.values():
+        for one in self._resolutions.values():
             one.settle()
 
 
@@ -239,9 +241,9 @@ def time_column(column: pa.Array, name: str, float_unit: FloatUnit | None = None
     if pa.types.is_integer(kind):
         return _whole(column)
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        return _counted(column)
+        return _from_counts(column)
     if pa.types.is_floating(kind):
-        return _rounded(column, name, float_unit)
+        return _from_floats(column, name, float_unit)
     raise _error(
         name,
         f"is {kind}, not times: give whole numbers, timestamps, or floats with their unit"
@@ -325,22 +327,24 @@ def _whole(column: pa.Array) -> TimeColumn:
     return TimeColumn(values.astype(np.int64, copy=False), missing, beyond=beyond)
 
 
-def _counted(column: pa.Array) -> TimeColumn:
+def _from_counts(column: pa.Array) -> TimeColumn:
     """The readings of timestamps and durations: whole numbers of their unit."""
-    step_ns = NS_OF_UNIT[column.type.unit]
+    unit_ns = NS_OF_UNIT[column.type.unit]
     values, missing = _known(column.view(pa.int64()))
-    most = INT64_MAX // step_ns
+    most = INT64_MAX // unit_ns
     far = (values > most) | (values < -most)
-    ns = values.astype(np.int64, copy=False) * np.int64(step_ns)
+    ns = values.astype(np.int64, copy=False) * np.int64(unit_ns)
     if not far.any():
-        return TimeColumn(ns, missing, True, _step_ns(ns, missing, step_ns), unit_ns=step_ns)
+        return TimeColumn(ns, missing, True, _resolution_ns(ns, missing, unit_ns), unit_ns=unit_ns)
     ns = np.where(far, np.where(values > 0, INT64_MAX, INT64_MIN), ns)
     unknown = far if missing is None else far | missing
-    step = _step_ns(ns, unknown, step_ns)
-    return TimeColumn(ns, missing, True, step, beyond=far, unit_ns=step_ns)
+    resolution_ns = _resolution_ns(ns, unknown, unit_ns)
+    return TimeColumn(ns, missing, True, resolution_ns, beyond=far, unit_ns=unit_ns)
 
 
-def _step_ns(ns: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_] | None, unit_ns: int) -> int:
+def _resolution_ns(
+    ns: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_] | None, unit_ns: int
+) -> int:
     """The resolution of times: the longest unit that all are multiples of.
 
     What reads a text or a file may give ns whatever the digits were.
@@ -348,15 +352,15 @@ def _step_ns(ns: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_] | None, u
     known = ns if missing is None else ns[~missing]
     return next(
         (
-            step
-            for step in (NS_OF_UNIT["s"], NS_OF_UNIT["ms"], NS_OF_UNIT["us"])
-            if step > unit_ns and not (known % step).any()
+            resolution
+            for resolution in (NS_OF_UNIT["s"], NS_OF_UNIT["ms"], NS_OF_UNIT["us"])
+            if resolution > unit_ns and not (known % resolution).any()
         ),
         unit_ns,
     )
 
 
-def _rounded(column: pa.Array, name: str, unit: FloatUnit | None) -> TimeColumn:
+def _from_floats(column: pa.Array, name: str, unit: FloatUnit | None) -> TimeColumn:
     if unit is None:
         raise _error(
             name,

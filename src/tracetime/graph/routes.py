@@ -16,7 +16,7 @@ def least_error(
     neighbours: Callable[[ClockId], Iterable[ClockId]],
     bar_ns: Callable[[ClockId, ClockId], float],
     known: Callable[[ClockId], list[ClockId] | None],
-    steps: Steps,
+    steps: SearchBudget,
     ahead: Callable[[ClockId], float] = lambda here: 0.0,
 ) -> list[ClockId] | None:
     """The path of least summed bars, then of fewest hops, then of the smallest ids (Dijkstra).
@@ -60,7 +60,7 @@ def least_error(
     return None
 
 
-class Steps:
+class SearchBudget:
     """The steps that several searches may still take together; None for any number."""
 
     def __init__(self, left: int | None) -> None:
@@ -81,7 +81,7 @@ def detour(
     source: ClockId,
     target: ClockId,
     neighbours: Callable[[ClockId], Collection[ClockId]],
-    steps: Steps,
+    steps: SearchBudget,
 ) -> list[ClockId] | None:
     """The path of fewest hops between two neighbours that is not the one hop between them.
 

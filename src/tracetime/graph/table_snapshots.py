@@ -183,7 +183,7 @@ def _runs(there: npt.NDArray[np.bool_]) -> Iterator[Rows]:
 
 def _taken(clock: ClockId, column: TimeColumn, widths: TimeColumn | None, rows: Rows) -> _Readings:
     own = column.rows(rows)
-    slack = np.full(len(rows), own.step_ns - 1, np.int64)
+    slack = np.full(len(rows), own.resolution_ns - 1, np.int64)
     if own.half_width_ns is not None:
         slack += own.half_width_ns
     if widths is not None and widths.is_missing()[rows].any():

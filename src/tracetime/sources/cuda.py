@@ -26,7 +26,7 @@ from tracetime.sources.bracketed import (
 )
 from tracetime.sources.names import CUDA
 from tracetime.sources.source import OneAtATime, Unavailable
-from tracetime.sources.tick import step_of_runs
+from tracetime.sources.tick import resolution_of_runs
 
 # The part of CUDA's driver API that is used, through libcuda and ctypes; and CUPTI's timestamp.
 #
@@ -313,7 +313,7 @@ class CudaDevice(BracketedDevice):
     def _measure_step(self) -> int:
         runs = [np.array(self.stamp(MOST_STAMPS), dtype=np.uint64) for _ in range(_RUNS)]
         # Differences fit, whatever the times.
-        step_ns = step_of_runs([np.diff(run).astype(np.int64) for run in runs])
+        step_ns = resolution_of_runs([np.diff(run).astype(np.int64) for run in runs])
         if step_ns is None:
             raise SourceError(
                 f"the timer of {self.label} stands still: leave it out, or update its driver"

@@ -21,7 +21,7 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import SourceError
 from tracetime.sources.names import QPC, named
 from tracetime.sources.source import Device, Together
-from tracetime.sources.tick import step_of_runs
+from tracetime.sources.tick import resolution_of_runs
 
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count
@@ -150,8 +150,8 @@ class CalibratedDevice(Device):
             SourceError: it cannot be read, or stands still.
         """
         runs = [self._steps([self._reading() for _ in range(_READINGS)]) for _ in range(_RUNS)]
-        found = step_of_runs(runs)
-        return self._slow_step() if found is None else found
+        found = resolution_of_runs(runs)
+        return self._slow_resolution() if found is None else found
 
     def _reading(self) -> int:
         return self.calibrate((self.clock,))[0][0]
@@ -163,7 +163,7 @@ class CalibratedDevice(Device):
         # A clock that goes back makes no step: the difference, modulo the wrap, is huge.
         return np.array([step for step in steps if step < 1 << 40], dtype=np.int64)
 
-    def _slow_step(self) -> int:
+    def _slow_resolution(self) -> int:
         """The longest step of a clock that is read often before it makes one.
 
         Raises:

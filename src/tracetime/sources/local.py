@@ -29,7 +29,7 @@ from tracetime.sources.posix import PosixSource
 from tracetime.sources.ptp import PtpClocks
 from tracetime.sources.ptp_ioctl import clock_of_card
 from tracetime.sources.source import ClockSource, Device, Unavailable
-from tracetime.sources.tick import common_step
+from tracetime.sources.tick import common_resolution
 from tracetime.sources.tsc import ArmCounterSource, TscSource
 from tracetime.sources.vulkan import VulkanInstance
 
@@ -152,7 +152,7 @@ class HostSource(ClockSource):
         made = self._domains.get(clock)
         if made is None:
             column = np.array([read() for _ in range(_READINGS)], dtype=np.int64)
-            step_ns = common_step(column[1:] - column[:-1])
+            step_ns = common_resolution(column[1:] - column[:-1])
             name = self._names[clock]
             made = self._domains[clock] = ClockDomain(
                 clock,

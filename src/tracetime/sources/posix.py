@@ -27,7 +27,7 @@ from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.errors import SourceError
 from tracetime.sources.names import HOST_OSCILLATOR, TAI, named
 from tracetime.sources.source import ClockSource, Unavailable
-from tracetime.sources.tick import READINGS, common_step
+from tracetime.sources.tick import READINGS, common_resolution
 
 ROUNDS: Final = 16
 """Ticks over which the lag is watched before a COARSE clock is used: 64 ms of 4 ms each."""
@@ -213,7 +213,7 @@ def fine_tick_ns(code: int) -> float:
     column = np.empty(READINGS, dtype=np.int64)
     if not read_column(code, column, True):
         raise SourceError(f"clock_gettime cannot read clock {code}: leave it out")
-    return common_step(np.diff(column)) or max(time.clock_getres(code) * 1e9, 1.0)
+    return common_resolution(np.diff(column)) or max(time.clock_getres(code) * 1e9, 1.0)
 
 
 # The boot of the kernel from which the clocks of this machine count.

@@ -28,7 +28,7 @@ from tracetime.sources.names import PTP, named
 from tracetime.sources.posix import CODES
 from tracetime.sources.ptp_ioctl import cards_of_clock
 from tracetime.sources.source import Device, Together, Unavailable
-from tracetime.sources.tick import common_step
+from tracetime.sources.tick import common_resolution
 
 _T = TypeVar("_T")
 
@@ -200,7 +200,7 @@ class PtpClock(Device):
             read = _READERS[self.method]
             column = [one.device_ns for _ in range(_STEP_CALLS) for one in self._call(read)]
         steps = np.array([after - before for before, after in pairwise(column)], dtype=np.int64)
-        return common_step(steps) or 1.0
+        return common_resolution(steps) or 1.0
 
     def _call(self, read: Callable[[calls.Ioctl, int], _T]) -> _T:
         try:

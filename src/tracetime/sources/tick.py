@@ -28,12 +28,12 @@ _LEAST_FRACTION: Final = 4.0
 """The least step that is no whole number: readings are rounded, within 1."""
 
 
-def step_of_runs(runs: Sequence[Values]) -> int | None:
+def resolution_of_runs(runs: Sequence[Values]) -> int | None:
     """The resolution of a clock by runs of readings; None if no reading differs.
 
     Where a clock is read again before it steps, every difference above 0 is a step: the longest
     counts, as steps may differ. Of the runs the least of these: something may interrupt one.
-    Elsewhere it is `common_step`.
+    Elsewhere it is `common_resolution`.
 
     Args:
         runs: int64, of each the differences of successive readings.
@@ -42,12 +42,12 @@ def step_of_runs(runs: Sequence[Values]) -> int | None:
     longest = [int(steps.max()) for steps in seen if len(steps)]
     if not longest:
         return None
-    common = math.ceil(common_step(np.concatenate(seen)) or 1)
+    common = math.ceil(common_resolution(np.concatenate(seen)) or 1)
     repeated = any((run == 0).any() for run in runs)
     return max(common, min(longest)) if repeated else common
 
 
-def common_step(differences: Values) -> float | None:
+def common_resolution(differences: Values) -> float | None:
     """The greatest step that all differences of readings are multiples of; None if none differs.
 
     Rare differences (5 %) are left out. If the step is a whole number, it is the greatest common

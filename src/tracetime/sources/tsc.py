@@ -32,7 +32,7 @@ from tracetime.errors import SourceError
 from tracetime.sources.names import CNTVCT, HOST_OSCILLATOR, TSC, named
 from tracetime.sources.posix import CODES
 from tracetime.sources.source import ClockSource, Unavailable
-from tracetime.sources.tick import READINGS, common_step
+from tracetime.sources.tick import READINGS, common_resolution
 
 RATE_SECONDS: Final = 0.05
 """How long the rate is measured: two brackets of 20 ns are then within 1 ppm."""
@@ -75,7 +75,7 @@ class TscSource(ClockSource):
             rate = self._rate.end()
             column = np.empty(READINGS, dtype=np.int64)
             read_column(TSC_CODE, column, True)
-            step_ticks = common_step(np.diff(column)) or 1.0
+            step_ticks = common_resolution(np.diff(column)) or 1.0
             shared = drives_the_kernel()
             self._domain = ClockDomain(
                 clock,
@@ -189,7 +189,7 @@ class ArmCounterSource(ClockSource):
                 self._ns_per_tick = measured
             column = np.empty(READINGS, dtype=np.int64)
             read_column(ARM_COUNTER_CODE, column, True)
-            step_ticks = common_step(np.diff(column)) or 1.0
+            step_ticks = common_resolution(np.diff(column)) or 1.0
             self._domain = ClockDomain(
                 clock,
                 CNTVCT,

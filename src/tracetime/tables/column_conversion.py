@@ -251,7 +251,7 @@ class ColumnConversion:
                 "counts ticks: give the ticks, as whole numbers"
             )
         if graph.counts_ticks(clock):
-            given = given._replace(standing_on=None)
+            given = given._replace(resolutions=None)
         reached = with_reasons(graph, given.values, clock, self._target, self._policy, self._bars)
         if added.bounds and not given.is_exact:
             if clock not in self._coarse:

@@ -54,8 +54,8 @@ def convert_table(  # noqa: PLR0913  the options of the command
     Whole numbers are readings of the column's clock, in its unit. Timestamps and durations of any
     unit, with a time zone or without (then UTC), are ns since their epoch; floats are taken with
     `float_unit` alone. The bar of a time in us, of which the rest was cut off, holds all of that
-    us; the bar of a float holds what rounding cost. Where clearly more times than by chance stand
-    on a longer step (whole ms, ticks, few digits), their bars hold that step, cut off or rounded.
+    us; the bar of a float holds what rounding cost. Where clearly more times than by chance have
+    a longer resolution (whole ms, ticks, few digits), their bars hold that, cut off or rounded.
 
     Args:
         table: a table or batch of pyarrow, a frame of pandas or polars, a relation of DuckDB, or
@@ -224,9 +224,9 @@ class TableConverter:
     No batch depends on another.
 
     Args:
-        sample: of the table, some thousand rows: in which units its columns are written, and on
-            which steps its times stand, is learnt from these rows alone. Without `bounds` an empty
-            table of the same columns will do.
+        sample: of the table, some thousand rows: the units of its columns, and the resolution
+            of its times, are learnt from these rows alone. Without `bounds` an empty table of the
+            same columns will do.
         graph, columns, to, policy, bars, bounds, float_unit, names: as of `convert_table`.
 
     Attributes:

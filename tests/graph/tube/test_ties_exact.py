@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tracetime import ClockGraph, ClockId, Snapshot, TraceError
-from tracetime.graph.routes import Steps, detour, least_error
+from tracetime.graph.routes import SearchBudget, detour, least_error
 from tracetime.graph.tube.distances import Reach
 from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.graph.tube.machines import Machines, untied
@@ -149,11 +149,11 @@ def test_a_path_from_elsewhere_leads_into_no_pocket(several: bool) -> None:
 
 def test_as_many_steps_may_be_taken_as_are_left() -> None:
     for left, spent in ((None, False), (2, False), (1, False), (0, True), (-1, True)):
-        assert Steps(left).spent is spent
-    steps = Steps(5)
+        assert SearchBudget(left).spent is spent
+    steps = SearchBudget(5)
     steps.take(2)
     assert steps.left == 3
-    endless = Steps(None)
+    endless = SearchBudget(None)
     endless.take(2)
     assert endless.left is None
 
@@ -174,7 +174,7 @@ def bar(one: ClockId, other: ClockId) -> float:
 
 
 def way(source: int, target: int, left: int | None, known: dict[int, list[int]]) -> Any:
-    steps = Steps(left)
+    steps = SearchBudget(left)
     rest = {ClockId(200 + k): [ClockId(200 + c) for c in path] for k, path in known.items()}
     found = least_error(
         ClockId(200 + source), ClockId(200 + target), neighbours_of, bar, rest.get, steps
@@ -203,7 +203,7 @@ def test_a_known_path_is_used() -> None:
 
 def test_the_shortest_detour_is_not_the_direct_hop() -> None:
     def ways(source: int, target: int, left: int | None) -> Any:
-        steps = Steps(left)
+        steps = SearchBudget(left)
         found = detour(ClockId(200 + source), ClockId(200 + target), neighbours_of, steps)
         return None if found is None else [c.clock - 200 for c in found], steps.left
 

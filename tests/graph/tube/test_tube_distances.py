@@ -29,7 +29,7 @@ from fuzz.costly import (
 )
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import REASONS
-from tracetime.graph.routes import Steps, least_error
+from tracetime.graph.routes import SearchBudget, least_error
 from tracetime.graph.tube.messages import Between
 from tracetime.graph.tube.neighbours import Neighbours
 from tracetime.graph.tube.pairs import Pairs
@@ -257,7 +257,7 @@ def test_known_paths_change_no_result(edges, sources, weighed) -> None:
             lambda here: around.onward(here, target),
             lambda one, other: widths[one, other],
             known.get,
-            Steps(None),
+            SearchBudget(None),
             ahead,
         )
         assert found == best(widths, source, target)
@@ -308,7 +308,7 @@ def test_the_path_into_and_out_of_pockets_is_the_best(edges) -> None:
     neighbours_of = {clock: {b for a, b in widths if a == clock} for clock in clocks}
     around = Neighbours(neighbours_of.__getitem__, lambda clock, n: len(neighbours_of[clock]) > n)
     reach: Any = SimpleNamespace(
-        steps=Steps(None),
+        steps=SearchBudget(None),
         expect=lambda *_: None,
         hops=lambda *_: 1,
         check_length=lambda _: None,

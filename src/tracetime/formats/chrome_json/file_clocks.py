@@ -25,7 +25,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import posix_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
 from tracetime.clocks.snapshot import INT64_MAX
-from tracetime.formats.chrome_json.odd_times import Coarseness
+from tracetime.formats.chrome_json.odd_times import Resolutions
 from tracetime.graph.clock_graph import ClockGraph
 from tracetime.text import count
 from tracetime.trace.notes import Note
@@ -261,7 +261,7 @@ def line_syncs(lines: Sequence[tuple[int, bytes]]) -> list[LineSync]:
 
 
 def _float_half_ns(seconds: str) -> int:
-    """Half the step of the float of 32 bits that a number was, if it was one; else of its text."""
+    """Half the resolution of a number: of a float of 32 bits, if it was one, else of its text."""
     nearest = np.float32(seconds)
     digits = len(seconds.partition(".")[2])
     if f"{nearest:.{digits}f}" == seconds:
@@ -309,27 +309,27 @@ def graph_of(
     is_text: bool,
     span: tuple[int, int],
     syncs: Sequence[LineSync],
-    coarseness: Coarseness,
+    resolutions: Resolutions,
 ) -> ClockGraph:
     """The graph of a file's clocks.
 
     Args:
         span: the earliest and latest event, ns; the first after the last where there is none.
         syncs: what lines of text say of other clocks.
-        coarseness: of the times of the file.
+        resolutions: of the times of the file.
     """
     clock, name = clock_of(values, is_text)
     graph = ClockGraph(clock)
-    tick_ns = coarseness.step_ns
+    tick_ns = resolutions.resolution_ns
     if name is None:
         if tick_ns > 1:
             graph.declare(ClockDomain(clock, tick_ns=tick_ns))
         lines = line_clock_of(values, is_text, syncs)
         if lines != clock:
-            _tie_lines(graph, lines, syncs, coarseness)
+            _tie_lines(graph, lines, syncs, resolutions)
         return graph
     if name == _FTRACE:
-        _tie_lines(graph, clock, syncs, coarseness)
+        _tie_lines(graph, clock, syncs, resolutions)
         return graph
     # REALTIME less a base is the kernel's.
     half, oscillator = (0, posix_oscillator(0)) if name == _KINETO else (None, None)
@@ -357,15 +357,15 @@ def graph_of(
 
 
 def _tie_lines(
-    graph: ClockGraph, clock: ClockId, syncs: Sequence[LineSync], coarseness: Coarseness
+    graph: ClockGraph, clock: ClockId, syncs: Sequence[LineSync], resolutions: Resolutions
 ) -> None:
     """Declare the clock of ftrace, which is the kernel's, and tie it to the readings in lines."""
-    half = max((one.half_width_ns + coarseness.line_late for one in syncs), default=None)
+    half = max((one.half_width_ns + resolutions.line_late for one in syncs), default=None)
     graph.declare(
         ClockDomain(
             clock,
             name=_FTRACE,
-            tick_ns=1 + coarseness.line_late,
+            tick_ns=1 + resolutions.line_late,
             oscillator=None if half is None else posix_oscillator(0),
             assumed_half_width_ns=half,
         )

@@ -30,7 +30,7 @@ _KERNELS: Final = ("kernel", "gpu_memcpy", "gpu_memset")
 _CORRELATION: Final = r'"correlation"\s*:\s*(?P<id>[0-9]{1,18})[^0-9]'
 
 
-def early_kernels(trace: Trace, step_ns: int) -> Iterator[Note]:
+def early_kernels(trace: Trace, resolution_ns: int) -> Iterator[Note]:
     """Yield the note about kernels that begin before their call, by more than times are rounded.
 
     A call whose number another one has is not looked at. Reads the file.
@@ -48,7 +48,7 @@ def early_kernels(trace: Trace, step_ns: int) -> Iterator[Note]:
     at = np.minimum(np.searchsorted(numbers, kernels[0]), len(numbers) - 1)
     rows = np.flatnonzero(numbers[at] == kernels[0])
     kernels, calls = kernels[:, rows], calls[:, at[rows]]
-    early = np.flatnonzero(difference(calls[2], kernels[2]) > 2 * step_ns)
+    early = np.flatnonzero(difference(calls[2], kernels[2]) > 2 * resolution_ns)
     if len(early):
         yield _note(trace.trace_clock, len(rows), kernels[1:, early], calls[1:, early])
 

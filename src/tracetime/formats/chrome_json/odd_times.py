@@ -1,7 +1,7 @@
-"""The coarseness of times that are decimal text: the digits that they were written with.
+"""The resolutions of times that are decimal text: the digits that they were written with.
 
 A file in which all times are whole microseconds had them cut off or rounded. With three decimals
-somewhere those that have them are exact to the ns; what clearly stands on longer steps does not.
+somewhere those that have them are exact to the ns; what clearly has a longer resolution does not.
 The same holds of durations; the lines of systrace are cut off. What counts is the whole file:
 programs drop zeros at the end.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.columns.time_steps import TimeSteps
+from tracetime.columns.resolutions import TimeResolutions
 from tracetime.text import count, duration
 from tracetime.trace.notes import Note
 
@@ -110,34 +110,36 @@ def _other_units(groups: Sequence[_Times]) -> Iterator[Note]:
 Values = npt.NDArray[np.int64]
 
 _ONE_DECIMAL: Final = 100
-"""The step of times with one decimal, ns."""
+"""The resolution of times with one decimal, ns."""
 
 
-class Coarseness(NamedTuple):
+class Resolutions(NamedTuple):
     """The margins below and above each time of the file within which the clock may have read.
 
     Attributes:
-        times, durations: the steps of events, and of how long complete events last.
+        times, durations: the resolutions of events, and of durations of complete events.
         unit_ns: what all times of events are multiples of: 1000, 100, 10 or 1.
         slack_ns: what the last time may be off where it went through doubles.
         line_late: more than the time of a line.
     """
 
-    times: TimeSteps
-    durations: TimeSteps
+    times: TimeResolutions
+    durations: TimeResolutions
     unit_ns: int
     slack_ns: int
     line_late: int
 
     @classmethod
-    def of(cls, names: KnownNames) -> Coarseness:
-        """The coarseness of a file that has been read."""
+    def of(cls, names: KnownNames) -> Resolutions:
+        """The resolutions of a file that has been read."""
         unit_ns, duration_ns, line_ns = (
             max(step, 1)
             for step in (names.time_step_ns, names.duration_step_ns, names.line_step_ns)
         )
-        times = TimeSteps.of(names.times, unit_ns=unit_ns, of_unit=True)
-        durations = TimeSteps.of(names.durations, unit_ns=duration_ns, of_unit=True, doubles=False)
+        times = TimeResolutions.of(names.times, unit_ns=unit_ns, of_unit=True)
+        durations = TimeResolutions.of(
+            names.durations, unit_ns=duration_ns, of_unit=True, doubles=False
+        )
         farthest = np.array([max(abs(names.first_ns), abs(names.last_ns))])
         return cls(times, durations, unit_ns, int(times.slack_at(farthest)[0]), line_ns - 1)
 
@@ -147,18 +149,18 @@ class Coarseness(NamedTuple):
         return self.times.is_exact and self.durations.is_exact and not self.line_late
 
     @property
-    def step_ns(self) -> int:
+    def resolution_ns(self) -> int:
         """The greatest distance of two readings that the file writes alike, and one ns more."""
         # A program that read the file as doubles has written it anew.
         doubled = 2 * self.slack_ns if self.unit_ns == _ONE_DECIMAL else 0
         return max(self.unit_ns + doubled, 1 + self.line_late)
 
-    def open_sides(self, times: Values, is_line: npt.NDArray[np.bool_]) -> tuple[Values, Values]:
+    def margins(self, times: Values, is_line: npt.NDArray[np.bool_]) -> tuple[Values, Values]:
         """The margins below and above some times within which the clock may have read; ns."""
         early, late = self.times.margins(times)
         return np.where(is_line, 0, early), np.where(is_line, self.line_late, late)
 
-    def duration_sides(self, times: Values, durations: Values) -> tuple[Values, Values]:
+    def duration_margins(self, times: Values, durations: Values) -> tuple[Values, Values]:
         """The margins below and above the durations of complete events, ns.
 
         times, durations: when they begin, and how long they last, ns.

@@ -34,7 +34,7 @@ from tracetime.formats.chrome_json.file_clocks import (
     passed_over_syncs,
 )
 from tracetime.formats.chrome_json.launches import early_kernels
-from tracetime.formats.chrome_json.odd_times import Coarseness, odd_times
+from tracetime.formats.chrome_json.odd_times import Resolutions, odd_times
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.graph.tube.bars import Bars
@@ -110,7 +110,7 @@ class _Learnt(NamedTuple):
         events: how many the file has.
         lost: events that lines say were lost.
         lost_before: the line before which they first say so.
-        coarseness: how much the decimal text of times leaves open.
+        resolutions: those of times that are decimal text.
     """
 
     names: KnownNames
@@ -120,7 +120,7 @@ class _Learnt(NamedTuple):
     events: int
     lost: int
     lost_before: int
-    coarseness: Coarseness
+    resolutions: Resolutions
 
 
 class ChromeJsonTrace(Trace):
@@ -158,7 +158,7 @@ class ChromeJsonTrace(Trace):
             values = self._learnt.values
             syncs = self._learnt.syncs
             span = names.first_ns, names.last_ns
-            graph = graph_of(values, self._is_text, span, syncs, self.coarseness)
+            graph = graph_of(values, self._is_text, span, syncs, self.resolutions)
             self.apply_options(graph)
             self._graph = graph
         return self._graph
@@ -184,9 +184,9 @@ class ChromeJsonTrace(Trace):
         return self._learnt.values.about
 
     @property
-    def coarseness(self) -> Coarseness:
-        """The coarseness of times that are decimal text."""
-        return self._learnt.coarseness
+    def resolutions(self) -> Resolutions:
+        """The resolutions of times that are decimal text."""
+        return self._learnt.resolutions
 
     def notes(self, code: str) -> Iterator[Note]:
         """Events lost, passed over or kept coarse, and times that cannot be right; see `Trace`."""
@@ -200,8 +200,8 @@ class ChromeJsonTrace(Trace):
         elif code == "parts-passed-over":
             yield from learnt.passed_over
         elif code == "times-rounded":
-            longest_ns = self.coarseness.times.longest_ns
-            if longest_ns > self.coarseness.unit_ns:
+            longest_ns = self.resolutions.times.longest_ns
+            if longest_ns > self.resolutions.unit_ns:
                 yield Note(code, "kept", size_ns=longest_ns)
 
     def read_notes(self, code: str) -> Iterator[Note]:
@@ -219,7 +219,7 @@ class ChromeJsonTrace(Trace):
         elif code == "times-rounded" and names.n_off:
             yield self._rounded()
         elif code == "effect-before-cause" and learnt.values.is_kineto:
-            yield from early_kernels(self, self.coarseness.step_ns)
+            yield from early_kernels(self, self.resolutions.resolution_ns)
 
     def _rounded(self) -> Note:
         """The number of events that trace_processor's rounding moves, and that cross for it."""
@@ -284,7 +284,7 @@ class ChromeJsonTrace(Trace):
                 scanner.n_events,
                 scanner.n_lost,
                 scanner.first_lost_before,
-                Coarseness.of(names),
+                Resolutions.of(names),
             )
         return self._learnt_of
 
@@ -303,7 +303,7 @@ class ChromeJsonTrace(Trace):
     def _entry_readings(self, log: JsonSliceLog) -> EntryReadings:
         from tracetime.formats.chrome_json.slices import EntryReadings
 
-        return EntryReadings(log, [self.trace_clock, self._line_clock], self.coarseness)
+        return EntryReadings(log, [self.trace_clock, self._line_clock], self.resolutions)
 
     def _observe(self, observer: EventObserver, progress: Callable[[int], None] | None) -> Scanner:
         """Give the whole file to an observer, or what comes before the damage."""
@@ -340,10 +340,10 @@ class ChromeJsonTrace(Trace):
 
     def _opened(self, columns: Columns) -> Columns:
         """The columns with the margins of decimal text."""
-        coarseness = self.coarseness
-        if not coarseness.is_exact:
+        resolutions = self.resolutions
+        if not resolutions.is_exact:
             is_line = columns["kind"] == _LINE
-            columns[EARLY], columns[CUT_OFF] = coarseness.open_sides(columns["source_ns"], is_line)
+            columns[EARLY], columns[CUT_OFF] = resolutions.margins(columns["source_ns"], is_line)
         return columns
 
     def _scan(self, scanner: Scanner, progress: Callable[[int], None] | None) -> Iterator[Scanner]:

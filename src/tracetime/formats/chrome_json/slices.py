@@ -34,7 +34,7 @@ from tracetime.trace.slices_table import OPEN, Arrows, SliceReading, Strings, te
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.reader import EventObserver
     from tracetime.clocks.ids import ClockId
-    from tracetime.formats.chrome_json.odd_times import Coarseness
+    from tracetime.formats.chrome_json.odd_times import Resolutions
     from tracetime.graph.tube.bars import Bars
     from tracetime.trace.trace import Trace
 
@@ -53,9 +53,9 @@ class EntryReadings:
     clocks: of events, and of lines.
     """
 
-    def __init__(self, log: JsonSliceLog, clocks: list[ClockId], coarseness: Coarseness) -> None:
+    def __init__(self, log: JsonSliceLog, clocks: list[ClockId], resolutions: Resolutions) -> None:
         self.clocks = clocks
-        self._coarseness = coarseness
+        self._resolutions = resolutions
         times, durations, kinds = log.times()
         # One more for the number -1.
         self._times, self._durations = np.append(times, 0), np.append(durations, 0)
@@ -78,7 +78,7 @@ class EntryReadings:
         columns = self._placed(entries, ends, known)
         if CUT_OFF in columns:
             lasts = self._kinds[entries] == _COMPLETE
-            shorter, longer = self._coarseness.duration_sides(times, durations)
+            shorter, longer = self._resolutions.duration_margins(times, durations)
             columns[EARLY] += np.where(lasts, shorter, 0)
             columns[CUT_OFF] += np.where(lasts, longer, 0)
         return columns
@@ -93,9 +93,9 @@ class EntryReadings:
             is_line.astype(np.intp)
         ]
         columns["status"] = np.where(known, RESOLVED, AS_IS).astype(np.uint8)
-        if not self._coarseness.is_exact:
+        if not self._resolutions.is_exact:
             begun = self._times[entries]
-            columns[EARLY], columns[CUT_OFF] = self._coarseness.open_sides(begun, is_line)
+            columns[EARLY], columns[CUT_OFF] = self._resolutions.margins(begun, is_line)
         return columns
 
 

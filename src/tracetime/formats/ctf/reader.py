@@ -18,7 +18,7 @@ from tracetime.formats.beginnings import CTF_2, CTF_METADATA
 from tracetime.formats.ctf.clocks import Copies, TracedClock, file_clocks, identity_of
 from tracetime.formats.ctf.process import Frame, Request, frames
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
-from tracetime.formats.source_steps import backwards
+from tracetime.formats.source_times import backwards
 from tracetime.formats.trace_file import TraceFile
 from tracetime.formats.trace_folder import TraceFolder
 from tracetime.text import count, printable

@@ -22,7 +22,7 @@ from tracetime.formats.journal.clocks import (
 )
 from tracetime.formats.name_columns import joined_texts, texts_at
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
-from tracetime.formats.source_steps import backwards
+from tracetime.formats.source_times import backwards
 from tracetime.formats.trace_file import TraceFile
 from tracetime.trace.events_table import TYPES, Columns, Kind
 from tracetime.trace.notes import Note

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.snapshot import INT64_MAX
-from tracetime.formats.source_steps import USUAL_NS
+from tracetime.formats.source_times import USUAL_NS
 from tracetime.graph.values import difference
 from tracetime.text import count, duration
 from tracetime.trace.notes import Note

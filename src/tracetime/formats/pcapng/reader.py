@@ -17,7 +17,7 @@ from tracetime.errors import TraceError
 from tracetime.formats.name_columns import LONGEST_TEXT, joined_texts
 from tracetime.formats.pcapng.odd_times import CaptureTimes
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
-from tracetime.formats.source_steps import SourceSteps, StepsBack, backwards
+from tracetime.formats.source_times import BackwardStreams, SourceResolutions, backwards
 from tracetime.formats.trace_file import TraceFile, blocks
 from tracetime.graph.clock_graph import ClockGraph
 from tracetime.graph.values import ascending
@@ -135,10 +135,10 @@ class CaptureTrace(RecordTrace):
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:
         super().__init__(file, options)
         self._whole: Packets | None = None
-        self._steps_back = StepsBack()
+        self._backward_streams = BackwardStreams()
         self._odd_times = CaptureTimes()
         # Cards and systems stamp in whole ticks, by no floats.
-        self._steps = SourceSteps(doubles=False)
+        self._resolutions = SourceResolutions(doubles=False)
 
     def _read_clocks(self) -> FileClocks:
         """Nothing ties clocks: the file is read for its interfaces."""
@@ -148,16 +148,16 @@ class CaptureTrace(RecordTrace):
             fits = batch.columns["fits"] != 0
             placed = [batch.columns[name][fits] for name in ("interface", "ns", "number")]
             self._odd_times.add(*placed)
-            self._steps_back.add(*(one[placed[1] != 0] for one in placed))
-            self._steps.add(*(one[fits] for one in _stamps(batch.columns, self._whole)))
+            self._backward_streams.add(*(one[placed[1] != 0] for one in placed))
+            self._resolutions.add(*(one[fits] for one in _stamps(batch.columns, self._whole)))
         return FileClocks(ClockGraph(), _REALTIME, [0])
 
     def _read_records(self, names: bool) -> Iterator[Records]:
         reader = Packets(LONGEST_BLOCK, MOST_INTERFACES)
         for batch in packets(self._file, self.options.max_expansion, reader):
             cut_off, early = batch.columns["cut_off_ns"], None
-            if not self._steps.is_exact:
-                early, late = self._steps.margins(*_stamps(batch.columns, reader))
+            if not self._resolutions.is_exact:
+                early, late = self._resolutions.margins(*_stamps(batch.columns, reader))
                 cut_off = cut_off + late
             yield Records(
                 _times(batch),
@@ -209,13 +209,13 @@ class CaptureTrace(RecordTrace):
         if code == "events-dropped" and whole.dropped:
             first = () if whole.first_drop < 0 else (whole.first_drop,)
             yield Note(code, packets=first, events=min(whole.dropped, INT64_MAX))
-        elif code == "times-rounded" and self._steps.longest_ns:
-            yield Note(code, "kept", size_ns=self._steps.longest_ns)
+        elif code == "times-rounded" and self._resolutions.longest_ns:
+            yield Note(code, "kept", size_ns=self._resolutions.longest_ns)
         elif code == "odd-times":
             names = map(self._interface_name, range(len(whole.interfaces)))
             yield from self._odd_times.odd(whole.sections or [0], list(names))
         elif code == "stream-backwards":
-            found = self._steps_back
+            found = self._backward_streams
             names = map(self._interface_name, sorted(found.streams))
             yield from backwards(found.events, found.first, list(names))
 

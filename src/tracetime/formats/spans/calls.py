@@ -24,11 +24,11 @@ from tracetime.formats.spans.batch import (
     STREAMED,
     Spans,
 )
-from tracetime.formats.spans.steps import (
+from tracetime.formats.spans.collector import (
     Mask,
     Parents,
     Rows,
-    SpanSteps,
+    SpanResolutions,
     Values,
     later,
     parents_of,
@@ -155,29 +155,31 @@ class Calls:
         for name, parts in self._columns.items():
             parts.append(hosts if name == "host" else getattr(spans, name))
 
-    def columns(self, steps: SpanSteps) -> Columns | None:
-        """The columns of all spans; None without any. steps: the resolutions of the same spans."""
+    def columns(self, resolutions: SpanResolutions) -> Columns | None:
+        """The columns of all spans; None without any. resolutions: of these."""
         if not self._columns["begin"]:
             return None
         columns = {name: np.concatenate(parts) for name, parts in self._columns.items()}
         host, begin, end = (columns[name] for name in ("host", "begin", "end"))
         columns |= {"first": begin, "last": begin, "ended": end}
-        if not steps.is_exact:
-            early, late = steps.begins(host, begin)
+        if not resolutions.is_exact:
+            early, late = resolutions.begins(host, begin)
             columns["first"], columns["last"] = begin - early, later(begin, late)
-            columns["ended"] = later(end, steps.ends(host, begin, end)[1])
+            columns["ended"] = later(end, resolutions.ends(host, begin, end)[1])
         return columns
 
-    def found(self, shared: list[int], steps: SpanSteps) -> tuple[list[Order], list[Note]]:
+    def found(
+        self, shared: list[int], resolutions: SpanResolutions
+    ) -> tuple[list[Order], list[Note]]:
         """The orders of spans by pairs of hosts, and notes on odd spans.
 
         Of coarse times the earliest that one can be of was before the latest that another can.
 
         Args:
             shared: numbers of hosts that may be several.
-            steps: those of the same spans.
+            resolutions: those of the same spans.
         """
-        columns = self.columns(steps)
+        columns = self.columns(resolutions)
         if columns is None:
             return [], []
         parents, child = _with_parents(columns)

@@ -20,8 +20,8 @@ from tracetime.formats.spans.batch import ENDED, SpanLists, Spans
 from tracetime.formats.spans.batch import KINDS as SPAN_KINDS
 from tracetime.formats.spans.calls import Calls
 from tracetime.formats.spans.calls import Columns as CallColumns
+from tracetime.formats.spans.collector import SpanCollector, SpanResolutions
 from tracetime.formats.spans.resources import Host, Resources, SpanSource, Wanted
-from tracetime.formats.spans.steps import SpanCollector, SpanSteps
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.trace.abilities import Shared
@@ -269,7 +269,7 @@ class SpansTrace(SpanTrace):
         super().__init__(file, options)
         self._source = source
         self._odd: list[Note] = []
-        self._steps = SpanSteps(source.unit_ns, source.adds_up)
+        self._resolutions = SpanResolutions(source.unit_ns, source.adds_up)
 
     def _read_clocks(self) -> FileClocks:
         resources = self._new_resources()
@@ -277,7 +277,7 @@ class SpansTrace(SpanTrace):
         for spans in self._until_damage(iter(self._batches(resources, Wanted.NOTHING))):
             hosts = resources.hosts_of(spans.resource)
             calls.add(spans, hosts)
-            self._steps.add(spans, hosts)
+            self._resolutions.add(spans, hosts)
         trace_clock = _clock(0)
         domain = ClockDomain(trace_clock, tick_ns=self._source.tick_ns)
         domains = [
@@ -285,7 +285,7 @@ class SpansTrace(SpanTrace):
             for number, host in enumerate(resources.hosts)
         ]
         graph = ClockGraph(trace_clock, domains)
-        orders, self._odd = calls.found(resources.shared_hosts(), self._steps)
+        orders, self._odd = calls.found(resources.shared_hosts(), self._resolutions)
         if orders:
             inner(graph).state.orders.add_of_many(
                 [(_clock(order.before), _clock(order.after)) for order in orders],
@@ -297,20 +297,20 @@ class SpansTrace(SpanTrace):
 
     def calls(self) -> CallColumns | None:
         """Read the file: the calls between its spans and those of other files; None without any."""
-        # That of the clocks is the reading that learns the steps.
+        # The reading of the clocks is the one that learns the resolutions.
         _ = self._clocks
         resources, calls = self._new_resources(), Calls()
         for spans in self._until_damage(iter(self._batches(resources, Wanted.NOTHING))):
             calls.add(spans, resources.hosts_of(spans.resource))
-        return calls.columns(self._steps)
+        return calls.columns(self._resolutions)
 
     def notes(self, code: str) -> Iterator[Note]:
         """The notes on odd spans, and the longest resolution of times or durations; see `Trace`."""
         _ = self._clocks
         if code == "odd-spans":
             yield from self._odd
-        elif code == "times-rounded" and self._steps.longest_ns:
-            yield Note(code, "kept", size_ns=self._steps.longest_ns)
+        elif code == "times-rounded" and self._resolutions.longest_ns:
+            yield Note(code, "kept", size_ns=self._resolutions.longest_ns)
 
     def _read_records(self, names: bool) -> Iterator[Records]:
         resources = self._new_resources()
@@ -324,7 +324,7 @@ class SpansTrace(SpanTrace):
         """The margins of the time of each row that the file lacks; see `Records`."""
         source, kind = self._source, columns["kind"]
         cut_off = np.where(kind == END, source.end_cut_ns, source.begin_cut_ns)
-        if self._steps.is_exact:
+        if self._resolutions.is_exact:
             return (cut_off if source.end_cut_ns else None), None
         of = columns["packet"].astype(np.int64) - spans.first
         early = np.zeros(len(of), np.int64)
@@ -333,20 +333,20 @@ class SpansTrace(SpanTrace):
             host, begin = columns["machine"][rows], spans.begin[of[rows]]
             time = columns["timestamp"][rows]
             if which == BEGIN:
-                margins = self._steps.begins(host, time)
+                margins = self._resolutions.begins(host, time)
             elif which == END:
-                margins = self._steps.ends(host, begin, time)
+                margins = self._resolutions.ends(host, begin, time)
             else:
-                margins = self._steps.events(host, begin, time)
+                margins = self._resolutions.events(host, begin, time)
             early[rows] = margins[0]
             cut_off[rows] += margins[1]
         return cut_off, early
 
     def _read_spans(self, args: bool, progress: Callable[[int], None] | None) -> SpanTable:
-        # That of the clocks is the reading that learns the steps.
+        # The reading of the clocks is the one that learns the resolutions.
         _ = self._clocks
         resources = self._new_resources()
-        collected = SpanCollector(self._source, self._steps, args)
+        collected = SpanCollector(self._source, self._resolutions, args)
         wanted = Wanted.NAMES_AND_ARGS if args else Wanted.NAMES
         for spans in self._until_damage(iter(self._batches(resources, wanted))):
             collected.add(spans)

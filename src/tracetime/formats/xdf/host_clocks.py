@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
-from tracetime.formats.xdf.chunks import Values, step_ns
+from tracetime.formats.xdf.chunks import Values, resolution_ns
 from tracetime.formats.xdf.pings import Pings
 from tracetime.formats.xdf.shifts import MOST_NS, NO_SHIFT, Shift, largest_ramp, largest_shift
 from tracetime.formats.xdf.stream_header import StreamHeader
@@ -136,7 +136,7 @@ class HostClock:
         than back, scatters nothing.
         """
         width_ns = math.ceil(max(LEAST_HALF_WIDTH_NS, self.scatter_ns) + self.shift.by_ns)
-        tick_ns = step_ns(self._pings.host_ns)
+        tick_ns = resolution_ns(self._pings.host_ns)
         return [
             ClockDomain(clock, clock, tick_ns, assumed_half_width_ns=width_ns)
             for clock in map(self.clock, self._clocks)

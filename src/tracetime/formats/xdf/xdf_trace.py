@@ -17,7 +17,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
-from tracetime.formats.source_steps import StepsBack, backwards
+from tracetime.formats.source_times import BackwardStreams, backwards
 from tracetime.formats.trace_file import TraceFile
 from tracetime.formats.xdf.chunks import Content, Values, nanoseconds
 from tracetime.formats.xdf.host_clocks import (
@@ -153,7 +153,7 @@ class XdfTrace(RecordTrace):
         self._domains: dict[ClockId, ClockDomain] = {}
         self._packets = np.empty(0, np.uint64)
         self._streams: Streams | None = None
-        self._steps_back: StepsBack | None = None
+        self._backward_streams: BackwardStreams | None = None
 
     def close(self) -> None:
         """Close the file, and a decompressed copy of it."""
@@ -216,20 +216,20 @@ class XdfTrace(RecordTrace):
                     size_ns = math.ceil(by_ns)
                     yield Note(code, packets=(packet,), events=None, size_ns=size_ns, clocks=clocks)
         elif code == "stream-backwards":
-            headers, found = self.streams.headers, self._read_steps_back()
+            headers, found = self.streams.headers, self._read_backward_streams()
             names = [
                 f"stream {number} ({printable(headers[number].name)})"
                 for number in sorted(found.streams)
             ]
             yield from backwards(found.events, found.first, names)
 
-    def _read_steps_back(self) -> StepsBack:
-        if self._steps_back is None:
+    def _read_backward_streams(self) -> BackwardStreams:
+        if self._backward_streams is None:
             _ = self._clocks
             for _ in self._until_damage(self._read_records(False)):
                 pass
-        assert self._steps_back is not None
-        return self._steps_back
+        assert self._backward_streams is not None
+        return self._backward_streams
 
     @property
     def snapshot_packets(self) -> npt.NDArray[np.uint64]:
@@ -276,17 +276,17 @@ class XdfTrace(RecordTrace):
         return FileClocks(graph, _RECORDER, machines(each))
 
     def _read_records(self, names: bool) -> Iterator[Records]:
-        back = StepsBack()
+        back = BackwardStreams()
         try:
             for samples, records in self._read_samples(names):
                 self._look_back(back, samples, records.columns)
                 yield records
         except TraceError:
-            self._steps_back = back
+            self._backward_streams = back
             raise
-        self._steps_back = back
+        self._backward_streams = back
 
-    def _look_back(self, back: StepsBack, samples: Samples, columns: Columns) -> None:
+    def _look_back(self, back: BackwardStreams, samples: Samples, columns: Columns) -> None:
         """Look for samples that are earlier than those before them; not where the clock fell."""
         numbers = [header.number for header in samples.headers]
         streams = [-1 if self._hosts[number].steps else number for number in numbers]

@@ -17,7 +17,7 @@ from tracetime._kernels import graph as kernel
 from tracetime._kernels.graph import Engine
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
-from tracetime.graph.routes import Steps
+from tracetime.graph.routes import SearchBudget
 
 Numbers = npt.NDArray[np.int32]
 
@@ -54,7 +54,7 @@ class Reach:
         self._known: dict[ClockId, Numbers | None] = {}
         self._expected: defaultdict[ClockId, set[ClockId]] = defaultdict(set)
         self._hops = 0
-        self.steps = Steps(None if most is None else most * STEPS_A_TUBE)
+        self.steps = SearchBudget(None if most is None else most * STEPS_A_TUBE)
 
     def hops(self, source: ClockId, target: ClockId) -> int | None:
         """The least number of hops from one clock to another; None without a path."""

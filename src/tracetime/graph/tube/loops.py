@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import RESOLVED, ConversionError
-from tracetime.graph.routes import Steps, detour
+from tracetime.graph.routes import SearchBudget, detour
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.hops import hop, to_ns, to_ticks
 from tracetime.graph.tube.neighbours import Neighbours
@@ -70,7 +70,7 @@ class Loops:
         """Paths of more than one hop between clocks that share snapshots."""
         neighbours = self._neighbours
         searched = 0
-        steps = Steps(_DETOUR_STEPS)
+        steps = SearchBudget(_DETOUR_STEPS)
         for src in triangles.clocks:
             for dst in triangles.ends(src):
                 for via in triangles.vias(src, dst):

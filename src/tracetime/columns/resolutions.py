@@ -16,15 +16,15 @@ import numpy.typing as npt
 from tracetime._kernels.common.columns import StepCounts, margins_of
 
 Values = npt.NDArray[np.int64]
-Step = tuple[int, int, int]
+Resolution = tuple[int, int, int]
 """In ns, and the powers of 2 and of 5 that it is made of; of a unit 0."""
 
 LEAST_TIMES: Final = 16
-"""So many different times a step needs: fewer may stand on it by chance, or by hand."""
+"""So many different times a resolution needs: fewer may stand on it by chance, or by hand."""
 
 _SIGMAS: Final = 5
 _SHARE: Final = 0.5
-"""By how much more times than by chance must stand on a step: real times are no random ones."""
+"""By how much more times than by chance must have a resolution: real times are not random."""
 
 _LEAST_DIGITS: Final = 4
 """So many digits a program keeps that keeps a constant number of them; `%g` keeps 6."""
@@ -37,7 +37,7 @@ _TYPED_LEAST: Final = 4
 _WALL_DIGITS: Final = 19
 """Of a time in ns of today."""
 _SHORT_DIGITS: Final = 6
-"""So many digits `%g` keeps: near today steps of 2 h 46 min, mostly the same time."""
+"""So many digits `%g` keeps: near today resolutions of 2 h 46 min, mostly the same time."""
 
 _SHORT_UNIT_NS: Final = 1_000_000
 
@@ -49,7 +49,7 @@ _WALL_BITS: Final = 60
 """Times of more bits are wall times, where a double has no room for ns."""
 
 
-class TimeSteps(NamedTuple):
+class TimeResolutions(NamedTuple):
     """The digits that the times of a group lack.
 
     Attributes:
@@ -76,10 +76,10 @@ class TimeSteps(NamedTuple):
             of_unit: whether margins hold what is lost by that unit, too.
             doubles: whether a program may have computed its times as floats.
         """
-        steps = _steps(counts.cells(), unit_ns)
+        resolutions = _longest_resolutions(counts.cells(), unit_ns)
         least = unit_ns - 1 if of_unit else unit_ns
-        before = np.where(steps > least, steps // 2, 0).ravel()
-        after = np.where(steps > least, steps - 1, 0).ravel()
+        before = np.where(resolutions > least, resolutions // 2, 0).ravel()
+        after = np.where(resolutions > least, resolutions - 1, 0).ravel()
         slack = _slack() if doubles else np.zeros(_BITS, np.int64)
         double_s, double_ms = (
             doubles and unit_ns == 1 and _is_clear(n, (counts.n_wall - n) * chance / (1 - chance))
@@ -106,7 +106,7 @@ class TimeSteps(NamedTuple):
     def margins(self, values: Values) -> tuple[Values, Values]:
         """The margins below and above each time within which the clock may have read, ns.
 
-        Who rounds is off by half a step either way, who cuts off by a whole one, less one ns:
+        Who rounds is off by half a resolution either way, who cuts off by a whole one, less one ns:
         above 0 downwards, else perhaps towards 0. Margins hold all of these.
         """
         return margins_of(
@@ -129,48 +129,48 @@ def _slack() -> Values:
     return slack
 
 
-def _steps(cells: npt.NDArray[np.int64], unit_ns: int) -> Values:
+def _longest_resolutions(cells: npt.NDArray[np.int64], unit_ns: int) -> Values:
     """The longest resolution of the times of each cell, at least the unit."""
     cells[0] = 0
-    steps = np.full(cells.shape, unit_ns, np.int64)
-    for step, twos, fives in _standing_on(cells.sum(axis=0), unit_ns):
-        _raise(steps[:, twos:, fives:], step)
+    resolutions = np.full(cells.shape, unit_ns, np.int64)
+    for resolution, twos, fives in _clear_resolutions(cells.sum(axis=0), unit_ns):
+        _raise(resolutions[:, twos:, fives:], resolution)
     kept: list[tuple[int, int]] = []
     for digits in np.flatnonzero(cells.sum(axis=(1, 2)) >= LEAST_TIMES).tolist():
-        found = _standing_on(cells[digits], unit_ns)
-        for step, twos, fives in found:
-            _raise(steps[digits, twos:, fives:], step)
+        found = _clear_resolutions(cells[digits], unit_ns)
+        for resolution, twos, fives in found:
+            _raise(resolutions[digits, twos:, fives:], resolution)
         zeros = max((min(twos, fives) for _, twos, fives in found), default=0)
         if zeros and digits - zeros >= _LEAST_DIGITS:
             kept.append((digits, digits - zeros))
-    _keep_typed(steps, cells, unit_ns)
-    _keep_short(steps, cells, unit_ns)
+    _keep_typed(resolutions, cells, unit_ns)
+    _keep_short(resolutions, cells, unit_ns)
     # Zero is a multiple of all of them.
-    steps[0] = steps[:, -1, -1].max()
+    resolutions[0] = resolutions[:, -1, -1].max()
     for digits, n in kept:
-        _keep_digits(steps, cells, digits, n)
-    return steps
+        _keep_digits(resolutions, cells, digits, n)
+    return resolutions
 
 
-def _raise(part: Values, step: int) -> None:
+def _raise(part: Values, resolution: int) -> None:
     """Raise resolutions, in place, to a least one."""
-    np.maximum(part, step, out=part)
+    np.maximum(part, resolution, out=part)
 
 
-def _keep_digits(steps: Values, cells: Values, digits: int, kept: int) -> None:
-    """Raise the steps of times of other lengths that have no more digits than these, zeros aside.
+def _keep_digits(resolutions: Values, cells: Values, digits: int, kept: int) -> None:
+    """Raise the resolutions of times of other lengths that have no more digits, zeros aside.
 
     As `%g` writes them.
     """
-    for other in range(kept + 1, len(steps)):
-        zeros = min(other - kept, steps.shape[1] - 1)
+    for other in range(kept + 1, len(resolutions)):
+        zeros = min(other - kept, resolutions.shape[1] - 1)
         n = cells[other].sum()
         if other < digits or (n and n == cells[other, zeros:, zeros:].sum()):
-            _raise(steps[other, zeros:, zeros:], 10**zeros)
+            _raise(resolutions[other, zeros:, zeros:], 10**zeros)
 
 
-def _keep_typed(steps: Values, cells: Values, unit_ns: int) -> None:
-    """Raise the steps of times of more digits than a spreadsheet keeps, if all others are 0.
+def _keep_typed(resolutions: Values, cells: Values, unit_ns: int) -> None:
+    """Raise the resolutions of times of more digits than a spreadsheet keeps, if all others are 0.
 
     A few times show it, where each has zeros that it need not have. Whole ms are no such times:
     they do not use all the digits that are kept.
@@ -187,13 +187,13 @@ def _keep_typed(steps: Values, cells: Values, unit_ns: int) -> None:
     if is_used and shown >= _TYPED_LEAST:
         for digits in longer:
             zeros = digits - _TYPED_DIGITS
-            _raise(steps[digits, zeros:, zeros:], 10**zeros)
+            _raise(resolutions[digits, zeros:, zeros:], 10**zeros)
 
 
-def _keep_short(steps: Values, cells: Values, unit_ns: int) -> None:
-    """Raise the steps of wall times if all have only the digits that `%g` keeps.
+def _keep_short(resolutions: Values, cells: Values, unit_ns: int) -> None:
+    """Raise the resolutions of wall times if all have only the digits that `%g` keeps.
 
-    They are too few different ones to show a step; but in ms one in 10^7 has so many zeros by
+    They are too few different ones to show a resolution; but in ms one in 10^7 has so many zeros by
     chance. In whole s one in 10^4 has.
     """
     if unit_ns > _SHORT_UNIT_NS:
@@ -201,41 +201,43 @@ def _keep_short(steps: Values, cells: Values, unit_ns: int) -> None:
     zeros = _WALL_DIGITS - _SHORT_DIGITS
     n = cells[_WALL_DIGITS].sum()
     if n and n == cells[_WALL_DIGITS, zeros:, zeros:].sum():
-        _raise(steps[_WALL_DIGITS, zeros:, zeros:], 10**zeros)
+        _raise(resolutions[_WALL_DIGITS, zeros:, zeros:], 10**zeros)
 
 
-def _standing_on(cells: Values, unit_ns: int) -> list[Step]:
+def _clear_resolutions(cells: Values, unit_ns: int) -> list[Resolution]:
     """The resolutions that clearly more times have than by chance, the longest first.
 
     cells: how many times the powers of 2 and of 5 divide.
     """
     powers = range(len(cells))
     every = sorted((2**twos * 5**fives, twos, fives) for twos in powers for fives in powers)
-    divided = _divided(cells)
+    divided = _divisor_counts(cells)
     clear = [(unit_ns, 0, 0)]
-    for step in every:
-        if step[0] > unit_ns and _is_above_chance(divided, step, clear):
-            clear.append(step)
+    for resolution in every:
+        if resolution[0] > unit_ns and _is_above_chance(divided, resolution, clear):
+            clear.append(resolution)
     # Whole ms are whole us, and multiples of 2 ns: they say nothing of these.
     rest, found = cells.copy(), []
-    for step in reversed(clear[1:]):
-        if _is_above_chance(divided, step, clear):
-            found.append(step)
-            rest[step[1] :, step[2] :] = 0
-            divided = _divided(rest)
+    for resolution in reversed(clear[1:]):
+        if _is_above_chance(divided, resolution, clear):
+            found.append(resolution)
+            rest[resolution[1] :, resolution[2] :] = 0
+            divided = _divisor_counts(rest)
     return found
 
 
-def _divided(cells: Values) -> list[list[int]]:
+def _divisor_counts(cells: Values) -> list[list[int]]:
     """The numbers of times that each power of 2, and of 5, divides."""
     sums: Values = cells[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
     counts: list[list[int]] = sums.tolist()
     return counts
 
 
-def _is_above_chance(divided: list[list[int]], step: Step, shorter: list[Step]) -> bool:
+def _is_above_chance(
+    divided: list[list[int]], resolution: Resolution, shorter: list[Resolution]
+) -> bool:
     """Whether clearly more times have a resolution than have any shorter one, by chance."""
-    length, twos, fives = step
+    length, twos, fives = resolution
     n = divided[twos][fives]
     if n < LEAST_TIMES:
         return False
@@ -255,42 +257,42 @@ def _is_clear(n: int, by_chance: float) -> bool:
 # The resolutions of times that are floats, within the error of their rounding.
 #
 # Whole ms that became a float of s by way of ns, or were multiplied by 1e-3, are often not the
-# float nearest to what was read: their shortest text has all digits. So near a step counts as on
-# it, where clearly more times are than by chance.
+# float nearest to what was read: their shortest text has all digits. So a time near a multiple
+# of a resolution counts as one, where clearly more times are than by chance.
 
-_STEPS: Final = tuple(10**k for k in range(3, 11))
+_RESOLUTIONS: Final = tuple(10**k for k in range(3, 11))
 """From 1 us to 10 s."""
 
 _LEAST_TIMES: Final = 16
-"""By how much more times than by chance must be near a step; time_steps.py has the same."""
+"""By how much more times than by chance must be near a resolution, as above of exact times."""
 
 
-class FloatSteps:
+class FloatResolutions:
     """The numbers of times near each resolution, and the resolutions by them."""
 
     def __init__(self) -> None:
         self._n = 0
-        self._near = np.zeros(len(_STEPS))
-        self._by_chance = np.zeros(len(_STEPS))
+        self._near = np.zeros(len(_RESOLUTIONS))
+        self._by_chance = np.zeros(len(_RESOLUTIONS))
 
     def count(self, values: Values, half_ns: Values) -> None:
         """Count times, ns, each of which may be off by so much because it was rounded."""
         self._n += len(values)
-        for k, step in enumerate(_STEPS):
-            self._near[k] += np.count_nonzero(_is_near(values, half_ns, step))
-            self._by_chance[k] += np.minimum((2 * half_ns + 1) / step, 1.0).sum()
+        for k, resolution in enumerate(_RESOLUTIONS):
+            self._near[k] += np.count_nonzero(_is_near(values, half_ns, resolution))
+            self._by_chance[k] += np.minimum((2 * half_ns + 1) / resolution, 1.0).sum()
 
     def margins(self, values: Values, half_ns: Values) -> tuple[Values, Values]:
         """The margins below and above each time within which the clock may have read, ns.
 
-        Who rounds is off by half a step either way, who cuts off by a whole one, less one ns.
+        Who rounds is off by half a resolution either way, who cuts off by a whole one, less one ns.
         """
         before, after = np.zeros_like(values), np.zeros_like(values)
-        for step in self._clear():
-            near = _is_near(values, half_ns, step)
+        for resolution in self._clear():
+            near = _is_near(values, half_ns, resolution)
             toward = near & (values <= half_ns)
-            before[near], after[near] = step // 2, step - 1
-            before[toward] = step - 1
+            before[near], after[near] = resolution // 2, resolution - 1
+            before[toward] = resolution - 1
         return before, after
 
     @property
@@ -302,17 +304,19 @@ class FloatSteps:
         """The resolutions that clearly more times are near than by chance, ascending."""
         clear: list[int] = []
         shorter = 0.0
-        for step, near, by_random in zip(_STEPS, self._near, self._by_chance, strict=True):
+        for resolution, near, by_random in zip(
+            _RESOLUTIONS, self._near, self._by_chance, strict=True
+        ):
             # Whole ms are whole us, too, and one in ten is a multiple of 10 ms.
-            by_chance = max(by_random, shorter / (step / clear[-1]) if clear else 0.0)
+            by_chance = max(by_random, shorter / (resolution / clear[-1]) if clear else 0.0)
             rest = min(by_chance, self._n - by_chance)
             if near - by_chance >= max(_LEAST_TIMES, _SIGMAS * math.sqrt(by_chance), _SHARE * rest):
-                clear.append(step)
+                clear.append(resolution)
                 shorter = near
         return clear
 
 
-def _is_near(values: Values, half_ns: Values, step: int) -> npt.NDArray[np.bool_]:
-    past = values % step
-    near: npt.NDArray[np.bool_] = np.minimum(past, step - past) <= half_ns
+def _is_near(values: Values, half_ns: Values, resolution: int) -> npt.NDArray[np.bool_]:
+    past = values % resolution
+    near: npt.NDArray[np.bool_] = np.minimum(past, resolution - past) <= half_ns
     return near

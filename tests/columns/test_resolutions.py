@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracetime._kernels.common.columns import StepCounts, margins_of
-from tracetime.columns.time_steps import LEAST_TIMES, TimeSteps
+from tracetime.columns.resolutions import LEAST_TIMES, TimeResolutions
 
 WALL = 1_763_900_000 * 10**9
 STEPS = [
@@ -25,7 +25,7 @@ def judged(values, **options):
     """The steps that times stand on."""
     counts = StepCounts()
     counts.add(np.asarray(values, np.int64))
-    return TimeSteps.of(counts, **options)
+    return TimeResolutions.of(counts, **options)
 
 
 def assert_held(truth, read, **options):

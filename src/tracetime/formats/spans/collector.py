@@ -16,7 +16,7 @@ from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.columns.arrays import arrow_of, texts_of
 from tracetime.formats.replayed_slices import ARGS_LIMIT, NAMES_LIMIT
-from tracetime.formats.source_steps import SourceSteps
+from tracetime.formats.source_times import SourceResolutions
 from tracetime.formats.span_trace import MOST_SPANS, SpanTable
 from tracetime.formats.spans.batch import ENDED, KINDS, Spans
 from tracetime.formats.spans.resources import Resources, SpanSource
@@ -29,7 +29,7 @@ Margins = tuple[Values, Values]
 """By how much less, and more, than it says a host's clock may have read at each time, ns."""
 
 
-class SpanSteps:
+class SpanResolutions:
     """The resolutions of times and durations of each host; each batch is added once.
 
     Args:
@@ -40,8 +40,8 @@ class SpanSteps:
     def __init__(self, unit_ns: int, adds_up: bool) -> None:
         self._unit_ns = unit_ns
         self._adds_up = adds_up
-        self._times = SourceSteps(doubles=True)
-        self._durations = SourceSteps(doubles=False)
+        self._times = SourceResolutions(doubles=True)
+        self._durations = SourceResolutions(doubles=False)
 
     def add(self, spans: Spans, hosts: npt.NDArray[np.int32]) -> None:
         """Count the times of a batch; hosts: of each span, by number."""
@@ -183,13 +183,13 @@ class SpanCollector:
 
     Args:
         source: their format.
-        steps: those of the same spans.
+        resolutions: those of the same spans.
         with_args: keep their attributes.
     """
 
-    def __init__(self, source: SpanSource, steps: SpanSteps, with_args: bool) -> None:
+    def __init__(self, source: SpanSource, resolutions: SpanResolutions, with_args: bool) -> None:
         self._source = source
-        self._steps = steps
+        self._resolutions = resolutions
         self._columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _COLUMNS}
         self._names: list[pa.Array] = []
         self._args: list[pa.Array] | None = [] if with_args else None
@@ -229,9 +229,9 @@ class SpanCollector:
         machine = resources.hosts_of(columns["resource"].astype(np.int32)).astype(np.uint32)
         begin, end = columns["begin"], columns["end"]
         of_begins = of_ends = None
-        if not self._steps.is_exact:
-            of_begins = self._steps.begins(machine, begin)
-            of_ends = self._steps.ends(machine, begin, end)
+        if not self._resolutions.is_exact:
+            of_begins = self._resolutions.begins(machine, begin)
+            of_ends = self._resolutions.ends(machine, begin, end)
         names = pa.chunked_array(self._names, pa.dictionary(pa.int32(), pa.string()))
         args = None
         if self._args is not None:

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracetime.formats import source_steps
-from tracetime.formats.source_steps import SourceSteps
+from tracetime.formats import source_times
+from tracetime.formats.source_times import SourceResolutions
 
 WALL = 1_763_900_000 * 10**9
 
@@ -18,7 +18,7 @@ def test_a_coarse_source_says_nothing_of_an_exact_one():
     coarse, exact = truths(1) // 1000 * 1000, truths(2)
     sources, times = np.repeat([7, 3], 400), np.concatenate([coarse, exact])
     units = np.ones(800, np.int64)
-    steps = SourceSteps(doubles=False)
+    steps = SourceResolutions(doubles=False)
     steps.add(sources, units, times)
     before, after = steps.margins(sources, units, times)
     assert set(before[:400].tolist()) == {500}
@@ -30,14 +30,14 @@ def test_a_coarse_source_says_nothing_of_an_exact_one():
 def test_what_a_source_cannot_tell_apart_is_no_step():
     times = truths(1) // 1000 * 1000
     sources, units = np.zeros(400, np.int64), np.full(400, 1000)
-    steps = SourceSteps(doubles=False)
+    steps = SourceResolutions(doubles=False)
     steps.add(sources, units, times)
     assert (steps.longest_ns, steps.is_exact) == (0, True)
     assert not np.any(steps.margins(sources, units, times))
 
 
 def test_unknown_sources_and_none_have_no_margins():
-    steps = SourceSteps(doubles=False)
+    steps = SourceResolutions(doubles=False)
     nothing = np.zeros(0, np.int64)
     steps.add(nothing, nothing, nothing)
     assert (steps.longest_ns, steps.is_exact) == (0, True)
@@ -54,13 +54,13 @@ def test_however_many_sources_bars_hold_the_truth(seed, most, n):
     step = lengths[sources]
     read = truth // step * step
     units = np.array([1, 1, 100, 1000, 1000])[sources]
-    before_limit, source_steps._MOST_APART = source_steps._MOST_APART, most
+    before_limit, source_times._MOST_APART = source_times._MOST_APART, most
     try:
-        steps = SourceSteps(doubles=False)
+        steps = SourceResolutions(doubles=False)
         for part in np.array_split(np.arange(len(truth)), 3):
             steps.add(sources[part], units[part], read[part])
         before, after = steps.margins(sources, units, read)
     finally:
-        source_steps._MOST_APART = before_limit
+        source_times._MOST_APART = before_limit
     assert np.all(read - before <= truth)
     assert np.all(truth <= read + after + units - 1)

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tracetime.columns.resolutions import FloatResolutions
 from tracetime.columns.time_columns import WrittenUnits, time_column
-from tracetime.columns.time_steps import FloatSteps
 
 S, MS, US = 10**9, 10**6, 10**3
 READ = 1_760_000_000 * S + np.sort(np.random.default_rng(1).integers(0, 3_600 * S, 2_000))
@@ -64,7 +64,7 @@ def test_one_time_again_and_again_shows_no_step():
 
 
 def test_fewer_than_sixteen_times_show_no_step():
-    steps = FloatSteps()
+    steps = FloatResolutions()
     steps.count(READ[:15] // MS * MS, np.full(15, 400))
     assert steps.longest_ns == 0
     steps.count(READ[15:40] // MS * MS, np.full(25, 400))
@@ -72,7 +72,7 @@ def test_fewer_than_sixteen_times_show_no_step():
 
 
 def test_a_time_at_or_before_its_epoch_may_have_been_cut_off_toward_it():
-    steps = FloatSteps()
+    steps = FloatResolutions()
     values = np.arange(-20, 1) * MS
     steps.count(values, np.full(21, 1))
     before, after = steps.margins(values, np.full(21, 1))

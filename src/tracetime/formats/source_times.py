@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tracetime._kernels.common.columns import StepCounts
 from tracetime.clocks.snapshot import INT64_MIN
-from tracetime.columns.time_steps import TimeSteps
+from tracetime.columns.resolutions import TimeResolutions
 from tracetime.trace.notes import Note
 
 # Streams whose time runs backwards: of a capture's interface, of a source of samples.
@@ -36,7 +36,7 @@ def backwards(events: int, packet: int | None, streams: Sequence[str]) -> Iterat
         yield Note("stream-backwards", packets=(packet,), events=events, values=values)
 
 
-class StepsBack:
+class BackwardStreams:
     """Events that are earlier than the one before them in their stream, by more than is usual.
 
     Streams are apart: one may be written after another one, as `mergecap -a` does.
@@ -77,7 +77,7 @@ _MOST_APART: Final = 256
 """So many sources are judged by themselves, the others by unit: the counts of one take 40 kB."""
 
 
-class SourceSteps:
+class SourceResolutions:
     """A counter of the times of a file by source, which finds their resolutions at the end.
 
     doubles: whether a program may have computed its times as floats.
@@ -86,7 +86,7 @@ class SourceSteps:
     def __init__(self, *, doubles: bool) -> None:
         self._doubles = doubles
         self._counts: dict[tuple[int, int], StepCounts] = {}
-        self._judged: dict[tuple[int, int], TimeSteps] | None = None
+        self._judged: dict[tuple[int, int], TimeResolutions] | None = None
 
     def add(self, sources: Values, units: Values, times: Values) -> None:
         """Add times, ns; of each its source, by number, and the resolution of its source."""
@@ -99,27 +99,27 @@ class SourceSteps:
 
         0 where they stand on none.
         """
-        return max((one.longest_ns for one in self._steps.values()), default=0)
+        return max((one.longest_ns for one in self._resolutions.values()), default=0)
 
     @property
     def is_exact(self) -> bool:
         """Whether all times are exact but for the resolution of their source."""
-        return all(one.is_exact for one in self._steps.values())
+        return all(one.is_exact for one in self._resolutions.values())
 
     def margins(self, sources: Values, units: Values, times: Values) -> tuple[Values, Values]:
-        """The margins of each time within which the clock may have read; see `TimeSteps`."""
+        """The margins of each time within which the clock may have read; see `TimeResolutions`."""
         before, after = np.zeros(len(times), np.int64), np.zeros(len(times), np.int64)
         for key, rows in _groups(sources, units):
-            steps = self._steps.get(key)
-            if steps is not None and not steps.is_exact:
-                before[rows], after[rows] = steps.margins(times[rows])
+            resolutions = self._resolutions.get(key)
+            if resolutions is not None and not resolutions.is_exact:
+                before[rows], after[rows] = resolutions.margins(times[rows])
         return before, after
 
     @property
-    def _steps(self) -> dict[tuple[int, int], TimeSteps]:
+    def _resolutions(self) -> dict[tuple[int, int], TimeResolutions]:
         if self._judged is None:
             self._judged = {
-                key: TimeSteps.of(counts, unit_ns=key[1], doubles=self._doubles)
+                key: TimeResolutions.of(counts, unit_ns=key[1], doubles=self._doubles)
                 for key, counts in self._counts.items()
             }
         return self._judged
