@@ -61,7 +61,7 @@ ErrorCode = Literal["usage", "trace", "conversion", "source", "error"]
 
 
 class ErrorFacts(TypedDict):
-    """Why a command, or the reading of a trace, ended.
+    """The error that ended a command, or the reading of a trace.
 
     Attributes:
         code: whose fault it is.

@@ -19,7 +19,7 @@ from tracetime._kernels.perfetto import packets
 from tracetime.columns.arrays import texts_of as arrow_texts_of
 from tracetime.formats.spans.reader import SpanBatches
 from tracetime.formats.spans.resources import Wanted
-from tracetime.verbs.event_baking.flows import grouped, texts_of
+from tracetime.verbs.event_baking.flows import group_rows, texts_of
 from tracetime.verbs.event_baking.tracks import Tracks
 
 
@@ -107,7 +107,7 @@ def test_tracks_put_at_once_are_those_put_one_by_one(tracks, first, machine):
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 1)), max_size=12))
 def test_rows_are_grouped_by_their_keys_as_these_occur(rows):
     keys = [np.array([row[k] for row in rows], np.int64) for k in range(2)]
-    first, group = grouped(keys)
+    first, group = group_rows(keys)
     distinct = [*dict.fromkeys(rows)]
     assert first.tolist() == [rows.index(one) for one in distinct]
     assert group.tolist() == [distinct.index(row) for row in rows]

@@ -29,7 +29,7 @@ from tracetime._kernels.event_baking import Details, EventPackets, Texts
 from tracetime.errors import TraceError, UsageError
 from tracetime.trace.slices_table import SLICES_SCHEMA
 from tracetime.verbs.event_baking.slices import parents_first
-from tracetime.verbs.event_baking.tracks import Place
+from tracetime.verbs.event_baking.tracks import OutputNumbers
 from tracetime.verbs.event_baking.writing import write_events
 
 FORMATS = ("chrome_json", "spans", "table", "xdf", "journal", "pcapng")
@@ -372,7 +372,10 @@ def test_traces_in_one_file_keep_their_numbers_apart(tmp_path):
     path = tmp_path / "t.json"
     path.write_text(document(event("X", 1, "a", dur=1), event("C", 1, "n", args={"v": 1})))
     file = io.BytesIO()
-    places = (Place(), Place(sequence=2, first=1000, machine=5, clock=6, snapshot=False))
+    places = (
+        OutputNumbers(),
+        OutputNumbers(sequence=2, first=1000, machine=5, clock=6, snapshot=False),
+    )
     with tt.open_trace(path) as trace:
         for place in places:
             write_events(trace, file, "floor", place=place)

@@ -438,7 +438,7 @@ class Survey:
         return self._shared(one, other)
 
     def unfolded(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
-        """As `together`; where `one` is declared to wrap, as if it never had."""
+        """The readings of `together`; where `one` is declared to wrap, as if it never had."""
         snapshots, readings, others = self.together(one, other)
         counter = self.counters.get(one)
         if counter is None:

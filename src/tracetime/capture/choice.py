@@ -14,7 +14,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike
 from tracetime.errors import SourceError, UsageError
 from tracetime.graph.tube.limits import Limits
-from tracetime.sources.local import Found, LocalClocks
+from tracetime.sources.local import FoundClock, LocalClocks
 from tracetime.sources.names import QPC, named
 from tracetime.sources.source import ClockSource, Unavailable
 
@@ -33,7 +33,7 @@ class SampledClock:
     """A clock that is sampled.
 
     Attributes:
-        name, clock, source: as `Found`.
+        name, clock, source: as `FoundClock`.
         domain: its properties.
         drift: D against the reference, ns per ns.
         ticks_ns: its tick and the reference's, rounded up.
@@ -77,7 +77,7 @@ def choose(
         SourceError: a requested clock is not available, or none is.
     """
     missing = [] if requested is not None else list(local.unavailable)
-    found: dict[ClockId, Found] = {}
+    found: dict[ClockId, FoundClock] = {}
     if requested is None:
         found = {entry.clock: entry for entry in local.everything()}
     else:
@@ -110,8 +110,8 @@ def choose(
 
 
 def _reference(
-    local: LocalClocks, reference: ClockLike | None, found: dict[ClockId, Found]
-) -> Found:
+    local: LocalClocks, reference: ClockLike | None, found: dict[ClockId, FoundClock]
+) -> FoundClock:
     if reference is not None:
         return local.find(reference)[0]
     for clock in _REFERENCES:
@@ -126,7 +126,7 @@ def _reference(
 
 
 def _partner(
-    local: LocalClocks, entry: Found, chosen: dict[ClockId, SampledClock], base: ClockDomain
+    local: LocalClocks, entry: FoundClock, chosen: dict[ClockId, SampledClock], base: ClockDomain
 ) -> ClockId | None:
     """The host clock that a device is tied by: the reference, or another one, which is added."""
     partners = entry.source.partners(entry.clock)
@@ -149,12 +149,12 @@ def _partner(
     )
 
 
-def _domain(found: Found) -> ClockDomain:
+def _domain(found: FoundClock) -> ClockDomain:
     return found.source.domain(found.clock)
 
 
 def _sampled_clock(
-    found: Found, domain: ClockDomain, base: ClockDomain, partner: ClockId | None
+    found: FoundClock, domain: ClockDomain, base: ClockDomain, partner: ClockId | None
 ) -> SampledClock:
     return SampledClock(
         found.name,

@@ -236,7 +236,7 @@ def _fail(error: TracetimeError, args: Sequence[str], hint: str = "") -> int:
 
 
 class ErrorDocument(TypedDict):
-    """Why a command failed, on standard error.
+    """The error of a command, on standard error.
 
     Attributes:
         schema: the version of this shape.

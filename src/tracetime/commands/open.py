@@ -139,7 +139,7 @@ def _with_tracks(
 
 
 class _Shift(TypedDict):
-    """How much later than the tube's estimate events are drawn, ns.
+    """The time by which events are drawn later than the tube's estimate, ns.
 
     Attributes:
         least: the least.
@@ -189,7 +189,7 @@ class _Without(TypedDict):
 
 
 class _Errors(TypedDict):
-    """How far off events are drawn; null without --tube.
+    """The errors of drawn events; null without --tube.
 
     Attributes:
         truncated: with --partial, the error after which the rest was not read; null if all was

@@ -110,7 +110,7 @@ def open_trace(
     """
     return _open(
         path,
-        _checked(
+        _check_options(
             OpenOptions(partial, max_expansion, max_clocks, max_tubes, tuple(domains), orders)
         ),
     )
@@ -142,7 +142,7 @@ def open_traces(
     """
     from tracetime.formats.trace_file import TraceFile
 
-    options = _checked(
+    options = _check_options(
         OpenOptions(partial, max_expansion, max_clocks, max_tubes, tuple(domains), orders)
     )
     if archive.split_member(path) is not None or (path != "-" and Path(path).is_dir()):
@@ -174,10 +174,10 @@ def open_archive(path: str, **options: Any) -> tuple[Archive | None, Callable[[]
     if is_archive(file.beginning()):
         from tracetime.formats.archive.archive import Archive
 
-        return Archive(file, _checked(OpenOptions(**options))), opens
+        return Archive(file, _check_options(OpenOptions(**options))), opens
     if path == "-":
         # It is read once.
-        return None, partial(open_file, file, _checked(OpenOptions(**options)))
+        return None, partial(open_file, file, _check_options(OpenOptions(**options)))
     file.close()
     return None, opens
 
@@ -193,7 +193,7 @@ def _open(path: str | os.PathLike[str], options: OpenOptions) -> Trace:
     return archive.open_member(TraceFile(named[0]), named[1], options)
 
 
-def _checked(options: OpenOptions) -> OpenOptions:
+def _check_options(options: OpenOptions) -> OpenOptions:
     """Raise UsageError for what is no option."""
     for name, limit, least in (
         ("max_expansion is a number of bytes", options.max_expansion, 0),

@@ -222,7 +222,7 @@ def nested_spans(
     entry = (2 * rows).astype(np.int32)
     # What begins and ends in one tick need not be an instant.
     has_end_of_its_own = (lasted > 0) | (CUT_OFF in end)
-    strings, (name, category, *owners) = _coded(table)
+    strings, (name, category, *owners) = _encode_texts(table)
     columns = {
         "ts": ts[rows],
         "dur": lasted,
@@ -274,7 +274,7 @@ def _generations(parent: Rows) -> Rows:
     return count[:-1]
 
 
-def _coded(table: SpanTable) -> tuple[Strings, list[Codes]]:
+def _encode_texts(table: SpanTable) -> tuple[Strings, list[Codes]]:
     """All texts, each once; the numbers of names, categories and owners, -1 for none."""
     missing = pa.nulls(table.groups, pa.string())
     texts = [table.name, table.category, *(table.owners.get(name, missing) for name in _TEXTS)]

@@ -134,7 +134,7 @@ def _by_shift(one: Meetings, other: Meetings) -> Alignment:
 
 
 class _Fit(NamedTuple):
-    """How two files agree at one shift.
+    """The agreement of two files at one shift.
 
     Attributes:
         spread: how far apart neighbours are off the line, in the middle.

@@ -36,7 +36,7 @@ from tracetime.merging.report import MergeReport
 from tracetime.merging.threads import ThreadJob, Threads
 from tracetime.text import printable
 from tracetime.trace.events_table import Columns
-from tracetime.verbs.event_baking.tracks import Place
+from tracetime.verbs.event_baking.tracks import OutputNumbers
 from tracetime.verbs.event_baking.tube_times import KeptOrder
 from tracetime.verbs.event_baking.writing import write_events
 
@@ -114,7 +114,7 @@ class _Writer:
         for clocks in self._clocks.values():
             # Every packet names the clock that its time is on.
             clocks.named_trace_clock = True
-        self._free_pid = Place().free_pid
+        self._free_pid = OutputNumbers().free_pid
         self._described: set[int] = set()
         self._processes: Processes[WrittenFile] | None = None
         self._begin()
@@ -295,7 +295,7 @@ class _Writer:
     def _write_events(
         self, file: MergedFile, machine: int, out: _RenumberingFile, written: WrittenFile
     ) -> None:
-        place = Place(clock=_BOOTTIME, snapshot=False, free_pid=self._free_pid)
+        place = OutputNumbers(clock=_BOOTTIME, snapshot=False, free_pid=self._free_pid)
         summary = write_events(file.trace, out, "tube", place=place)
         self._free_pid = summary.free_pid
         written.unresolved, written.left_out_by = summary.unresolved, summary.left_out

@@ -175,7 +175,7 @@ _KINDS: Final = {kind.word: kind for kind in KINDS}
 _DEVICE: Final = re.compile(rf"({'|'.join(_KINDS)})(?:[.:](\S+))?", re.IGNORECASE)
 
 
-class Found(NamedTuple):
+class FoundClock(NamedTuple):
     """A clock, and the source that reads it."""
 
     name: str
@@ -195,13 +195,13 @@ class LocalClocks:
         self._host: tuple[ClockSource, ...] | None = None
         self._opened: dict[str, Devices | SourceError] = {}
 
-    def everything(self) -> list[Found]:
+    def everything(self) -> list[FoundClock]:
         """The clocks that can be read here."""
         return self._found(devices=True)
 
-    def _found(self, *, devices: bool) -> list[Found]:
+    def _found(self, *, devices: bool) -> list[FoundClock]:
         return [
-            Found(name, clock, source)
+            FoundClock(name, clock, source)
             for source in self._sources(devices=devices)
             for name, clock in source.clocks.items()
         ]
@@ -217,7 +217,7 @@ class LocalClocks:
                 missing += opened.unavailable
         return tuple(missing)
 
-    def find(self, requested: ClockLike) -> list[Found]:
+    def find(self, requested: ClockLike) -> list[FoundClock]:
         """The requested clock; all devices of a kind for its word, else all for `host`.
 
         Takes names (`MONOTONIC`, `TAI`, `TSC`, `dev.tracetime.tsc`), numbers and ClockIds, `host`,
@@ -244,13 +244,13 @@ class LocalClocks:
             for source in self._sources(devices=devices):
                 for name, own in source.clocks.items():
                     if own == clock:
-                        return [Found(name, clock, source)]
+                        return [FoundClock(name, clock, source)]
         for entry in self.unavailable:
             if entry.name == requested or entry.name == str(clock):
                 raise SourceError(f"{entry.name} is not available here: {entry.reason}")
         raise SourceError(f"no source of this machine has clock {requested}; {self._listing()}")
 
-    def _find_group(self, text: str) -> list[Found] | None:
+    def _find_group(self, text: str) -> list[FoundClock] | None:
         """The clocks of `host`, or of devices; None where the text names neither."""
         if match := _DEVICE.fullmatch(text):
             return self._find_devices(_KINDS[match[1].lower()], match[2])
@@ -303,14 +303,14 @@ class LocalClocks:
         names = [self.short_name(found.name) for found in self.everything()]
         return f"there are {', '.join(names)}"
 
-    def _find_devices(self, kind: DeviceKind, which: str | None) -> list[Found]:
+    def _find_devices(self, kind: DeviceKind, which: str | None) -> list[FoundClock]:
         """The devices of a kind, or one of them."""
         if self._own is not None:
             raise UsageError("give a clock of the given sources, by its name")
         number = None if which is None else kind.number(which)
         opened = self._open(kind)
         found = [
-            Found(device.name, device.clock, device)
+            FoundClock(device.name, device.clock, device)
             for own, device in self._numbered(kind).items()
             if number is None or own == number
         ]

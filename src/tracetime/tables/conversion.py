@@ -263,7 +263,7 @@ class TableConverter:
             "names": names,
         }
         self._units = WrittenUnits()
-        self.schema: pa.Schema = self._converted(rows.schema.empty_table()).schema
+        self.schema: pa.Schema = self._convert(rows.schema.empty_table()).schema
         learn_units(self._units, self._columns, rows.to_batches(), float_unit)
         self._saved = pickle.dumps((rows, to_bytes(graph), self._columns, self._options))
 
@@ -273,7 +273,7 @@ class TableConverter:
         Raises:
             UsageError: it has other columns than the sample.
         """
-        made = self._converted(batch)
+        made = self._convert(batch)
         if made.schema != self.schema:
             raise UsageError("a batch has other columns than the sample: give one of its table")
         if isinstance(batch, pa.Table):
@@ -281,7 +281,7 @@ class TableConverter:
         columns = [column.combine_chunks() for column in made.columns]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _converted(self, rows: pa.Table | pa.RecordBatch) -> pa.Table:
+    def _convert(self, rows: pa.Table | pa.RecordBatch) -> pa.Table:
         made = convert_in_units(
             rows, self._graph, self._columns, units=self._units.settled(), **self._options
         )

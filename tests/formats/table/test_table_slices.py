@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tracetime import UsageError, open_trace
 from tracetime.formats.table import slices
-from tracetime.formats.table.slices import nested
+from tracetime.formats.table.slices import nest
 
 pytest_plugins = ["cli"]
 
@@ -47,7 +47,7 @@ def test_slices_lie_in_those_that_last_where_they_begin(slices):
         if slices
         else (np.empty(0, np.int64) for _ in range(3))
     )
-    depth, parent = nested(track, begin, begin + lasts)
+    depth, parent = nest(track, begin, begin + lasts)
     expected = plain(track.tolist(), begin.tolist(), (begin + lasts).tolist())
     assert (depth.tolist(), parent.tolist()) == expected
 
@@ -55,7 +55,7 @@ def test_slices_lie_in_those_that_last_where_they_begin(slices):
 def test_what_lies_too_deep_has_no_depth(monkeypatch):
     monkeypatch.setattr(slices, "MOST_DEPTH", 2)
     n = np.arange(4)
-    depth, parent = nested(n * 0, n, 100 - n)
+    depth, parent = nest(n * 0, n, 100 - n)
     assert depth.tolist() == [0, 1, -1, -1]
     assert parent.tolist() == [-1, 0, -1, -1]
 

@@ -103,7 +103,7 @@ class Archive:
             why = self.left_out.get(name)
             said = "is no trace: " + why if why else f"is not in {printable(self._file.path)!r}"
             raise UsageError(f"member {printable(name)!r} {said}{'' if why else known}")
-        return open_file(TraceFile(f"{self._file.path}:{name}", self._copied(name)), self._options)
+        return open_file(TraceFile(f"{self._file.path}:{name}", self._copy(name)), self._options)
 
     def read(self, name: str, most: int) -> bytes:
         """Return the content of a member, of which no more than a byte beyond `most` is read.
@@ -131,11 +131,11 @@ class Archive:
             if path == "-":
                 raise UsageError(
                     f"the archive on standard input has {len(names)} traces: store it in a file, "
-                    f"and name one, as in FILE:{names[0]}; it has {_listed(names)}"
+                    f"and name one, as in FILE:{names[0]}; it has {_list_names(names)}"
                 )
             raise UsageError(
                 f"the archive {path!r} has {len(names)} traces: name one, as in "
-                f"{path}:{names[0]}; it has {_listed(names)}"
+                f"{path}:{names[0]}; it has {_list_names(names)}"
             )
         return self.members[0]
 
@@ -153,7 +153,7 @@ class Archive:
         """Raise UsageError where no member is a trace."""
         if not self.members:
             found = [f"{printable(name)}: {why}" for name, why in self.left_out.items()]
-            which = _listed(found) or "it is empty"
+            which = _list_names(found) or "it is empty"
             raise UsageError(f"the archive {printable(self._file.path)!r} has no trace ({which})")
 
     def _list(self) -> None:
@@ -218,7 +218,7 @@ class Archive:
         self._budget.spend(len(piece))
         return piece
 
-    def _copied(self, name: str) -> IO[bytes]:
+    def _copy(self, name: str) -> IO[bytes]:
         """A member's content in a temporary file."""
         content = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  closed with its trace
         try:
@@ -235,7 +235,7 @@ class Archive:
         return content
 
 
-def _listed(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     """The first of some names, in a sentence."""
     more = len(names) - _MOST_LISTED
     rest = f" and {more} more" if more > 0 else ""

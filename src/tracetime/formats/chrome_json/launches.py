@@ -38,7 +38,7 @@ def early_kernels(trace: Trace, resolution_ns: int) -> Iterator[Note]:
     Args:
         step_ns: how far apart two readings can be that the file writes alike.
     """
-    every = np.concatenate([np.empty((4, 0), np.int64), *_correlated(trace)], axis=1)
+    every = np.concatenate([np.empty((4, 0), np.int64), *_correlations(trace)], axis=1)
     calls, kernels = every[1:, every[0] == 0], every[1:, every[0] == 1]
     numbers, first, times = np.unique(calls[0], return_index=True, return_counts=True)
     calls = calls[:, first[times == 1]]
@@ -78,7 +78,7 @@ def _note(clock: ClockId, launched: int, kernels: Values, calls: Values) -> Note
     )
 
 
-def _correlated(trace: Trace) -> Iterator[Values]:
+def _correlations(trace: Trace) -> Iterator[Values]:
     """Yield of calls and kernels: which of the two it is, the number, the packet, and the time."""
     for batch in trace.events(names=True):
         category = batch.column("category")

@@ -61,14 +61,14 @@ def _groups(every: Sequence[_Times]) -> Iterator[_Times]:
     group: list[_Times] = []
     for one in every:
         if group and one.least_ns.bit_length() - group[-1].most_ns.bit_length() > _GAP:
-            yield _joined(group)
+            yield _join(group)
             group = []
         group.append(one)
     if group:
-        yield _joined(group)
+        yield _join(group)
 
 
-def _joined(group: Sequence[_Times]) -> _Times:
+def _join(group: Sequence[_Times]) -> _Times:
     return _Times(
         sum(one.events for one in group),
         group[0].least_ns,
@@ -80,7 +80,7 @@ def _joined(group: Sequence[_Times]) -> _Times:
 def _zeros(at_zero: Sequence[_Times], groups: Sequence[_Times]) -> Iterator[Note]:
     if not at_zero or not groups:
         return
-    zero, others = at_zero[0], _joined(groups)
+    zero, others = at_zero[0], _join(groups)
     if _FEW <= others.events >= zero.events and others.is_far and others.least_ns >= _FAR_NS:
         what = (
             f"{count(zero.events, 'event')} at 0, {duration(others.least_ns)} before the first of "

@@ -99,7 +99,7 @@ MOST_NESTED: Final = 2_000_000
 """Of so many events the slices are compared: they are held in memory, twice."""
 
 
-class _Learnt(NamedTuple):
+class _FirstPass(NamedTuple):
     """The findings of the first pass.
 
     Attributes:
@@ -133,7 +133,7 @@ class ChromeJsonTrace(Trace):
         super().__init__(file.path, file.size, options)
         self._file = file
         self._is_text = is_systrace(file.beginning())
-        self._learnt_of: _Learnt | None = None
+        self._learnt_of: _FirstPass | None = None
         self._graph: ClockGraph | None = None
         self._damage: TraceError | None = None
 
@@ -154,9 +154,9 @@ class ChromeJsonTrace(Trace):
     def clocks(self) -> ClockGraph:
         """The graph of the file's clock, and of REALTIME where the file ties the two."""
         if self._graph is None:
-            names = self._learnt.names
-            values = self._learnt.values
-            syncs = self._learnt.syncs
+            names = self._first_pass.names
+            values = self._first_pass.values
+            syncs = self._first_pass.syncs
             span = names.first_ns, names.last_ns
             graph = graph_of(values, self._is_text, span, syncs, self.resolutions)
             self.apply_options(graph)
@@ -166,31 +166,31 @@ class ChromeJsonTrace(Trace):
     @property
     def trace_clock(self) -> ClockId:
         """The clock of the file."""
-        return clock_of(self._learnt.values, self._is_text)[0]
+        return clock_of(self._first_pass.values, self._is_text)[0]
 
     @property
     def _line_clock(self) -> ClockId:
         """The clock of lines of systrace."""
-        return line_clock_of(self._learnt.values, self._is_text, self._learnt.syncs)
+        return line_clock_of(self._first_pass.values, self._is_text, self._first_pass.syncs)
 
     @property
     def metadata(self) -> Mapping[str, object]:
         """The values beside the events, by key, as JSON; values over 1 MiB are left out."""
-        return self._learnt.values.values
+        return self._first_pass.values.values
 
     @property
     def about(self) -> str:
         """The rank and the devices of a job of PyTorch."""
-        return self._learnt.values.about
+        return self._first_pass.values.about
 
     @property
     def resolutions(self) -> Resolutions:
         """The resolutions of times that are decimal text."""
-        return self._learnt.resolutions
+        return self._first_pass.resolutions
 
     def notes(self, code: str) -> Iterator[Note]:
         """Events lost, passed over or kept coarse, and times that cannot be right; see `Trace`."""
-        learnt = self._learnt
+        learnt = self._first_pass
         if code == "events-dropped" and learnt.lost:
             yield Note(code, packets=(learnt.lost_before,), events=learnt.lost)
         elif code == "events-without-time" and learnt.names.n_untimed:
@@ -210,20 +210,20 @@ class ChromeJsonTrace(Trace):
         Of more than `MOST_NESTED` events slices are not compared.
         """
         self.check_open()
-        learnt = self._learnt
+        learnt = self._first_pass
         names, few = learnt.names, learnt.events <= MOST_NESTED
         if code == "parts-passed-over" and few and (names.n_halves > 0 or names.line_step_ns > 0):
             from tracetime.formats.chrome_json.slices import halves
 
             yield from halves(self, partial(self._observe, progress=None))
         elif code == "times-rounded" and names.n_off:
-            yield self._rounded()
+            yield self._rounding_note()
         elif code == "effect-before-cause" and learnt.values.is_kineto:
             yield from early_kernels(self, self.resolutions.resolution_ns)
 
-    def _rounded(self) -> Note:
+    def _rounding_note(self) -> Note:
         """The number of events that trace_processor's rounding moves, and that cross for it."""
-        learnt = self._learnt
+        learnt = self._first_pass
         crossing = self.overlaps_by_rounding() if learnt.events <= MOST_NESTED else 0
         return Note(
             "times-rounded",
@@ -264,10 +264,10 @@ class ChromeJsonTrace(Trace):
         return reading
 
     @property
-    def _learnt(self) -> _Learnt:
+    def _first_pass(self) -> _FirstPass:
         return self._learn() if self._learnt_of is None else self._learnt_of
 
-    def _learn(self) -> _Learnt:
+    def _learn(self) -> _FirstPass:
         if self._learnt_of is None:
             self.check_open()
             names = KnownNames(NAMES_LIMIT)
@@ -276,7 +276,7 @@ class ChromeJsonTrace(Trace):
             syncs = line_syncs(names.line_syncs)
             over = passed_over(names, scanner, values)
             over += passed_over_syncs(values, self._is_text, syncs)
-            self._learnt_of = _Learnt(
+            self._learnt_of = _FirstPass(
                 names,
                 values,
                 syncs,
@@ -320,7 +320,7 @@ class ChromeJsonTrace(Trace):
     def _columns(
         self, reading: TraceReading, progress: Callable[[int], None] | None, names: bool
     ) -> Iterator[Columns]:
-        learnt = self._learnt
+        learnt = self._first_pass
         details = Details(learnt.names) if names else None
         snapshots = len(inner(self.clocks).contents.packets())
         clocks = self.trace_clock.clock, self._line_clock.clock
@@ -328,17 +328,17 @@ class ChromeJsonTrace(Trace):
         scanner = Scanner(observer, self._is_text)
         try:
             for _ in self._scan(scanner, progress):
-                yield self._opened(observer.rows.take())
+                yield self._with_margins(observer.rows.take())
         except TraceError as error:
             if not self.options.partial and not is_usual(scanner):
                 raise
             reading.truncated = error.with_traceback(None)
         if len(observer.rows):
-            yield self._opened(observer.rows.take())
+            yield self._with_margins(observer.rows.take())
         if names:
             reading.names_left_out = learnt.names.left_out
 
-    def _opened(self, columns: Columns) -> Columns:
+    def _with_margins(self, columns: Columns) -> Columns:
         """The columns with the margins of decimal text."""
         resolutions = self.resolutions
         if not resolutions.is_exact:

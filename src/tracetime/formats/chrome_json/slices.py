@@ -68,14 +68,14 @@ class EntryReadings:
 
     def begins(self, entries: Entries) -> Columns:
         """The columns `PLACED` of some entries."""
-        return self._placed(entries, self._times[entries], entries >= 0)
+        return self._place(entries, self._times[entries], entries >= 0)
 
     def ends(self, entries: Entries) -> Columns:
         """The columns `PLACED` where they end slices; a complete event lasts its duration."""
         times, durations = self._times[entries], self._durations[entries]
         ends = times + durations
         known = (entries >= 0) & ((ends >= times) | (durations <= 0))
-        columns = self._placed(entries, ends, known)
+        columns = self._place(entries, ends, known)
         if CUT_OFF in columns:
             lasts = self._kinds[entries] == _COMPLETE
             shorter, longer = self._resolutions.duration_margins(times, durations)
@@ -83,7 +83,7 @@ class EntryReadings:
             columns[CUT_OFF] += np.where(lasts, longer, 0)
         return columns
 
-    def _placed(
+    def _place(
         self, entries: Entries, times: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]
     ) -> Columns:
         is_line = self._kinds[entries] == _LINE
@@ -148,8 +148,8 @@ def overlaps_by_rounding(trace: Trace, read: Read) -> int:
     read(log)
     if not log.n_moved:
         return 0
-    _, rounded = _replayed(trace, log, exact=False)
-    _, exact = _replayed(trace, log, exact=True)
+    _, rounded = _replay_slices(trace, log, exact=False)
+    _, exact = _replay_slices(trace, log, exact=True)
     return len(np.setdiff1d(rounded, exact))
 
 
@@ -157,7 +157,7 @@ def halves(trace: Trace, read: Read) -> Iterator[Note]:
     """Yield a note where events end a slice that has not begun, or slices do not end."""
     log = JsonSliceLog(NAMES_LIMIT, MOST_ENTRIES, 0)
     read(log)
-    tables, _ = _replayed(trace, log, exact=False)
+    tables, _ = _replay_slices(trace, log, exact=False)
     still_open = np.count_nonzero(ReplayedSlices.of(tables).columns["dur"] == OPEN)
     ends, begins = tables.slices.unmatched, int(still_open)
     said = []
@@ -170,7 +170,7 @@ def halves(trace: Trace, read: Read) -> Iterator[Note]:
         yield Note("parts-passed-over", "halves", values=values)
 
 
-def _replayed(
+def _replay_slices(
     trace: Trace, log: JsonSliceLog, exact: bool
 ) -> tuple[SliceTables, npt.NDArray[np.int32]]:
     """The slices that the entries make, and a mask of entries that cross others."""

@@ -106,13 +106,13 @@ def frames(request: Request) -> Generator[Frame, None, None]:
                 if "error" in frame.facts:
                     said = _first(messages) or str(frame.facts["error"])
                     folder = str(frame.facts["folder"])
-                    raise TraceError(_said(said if folder in said else f"{folder}: {said}"))
+                    raise TraceError(_error_text(said if folder in said else f"{folder}: {said}"))
                 if "end" in frame.facts:
                     return
                 yield frame
-            raise _ended(worker.wait(), messages)
+            raise _end_error(worker.wait(), messages)
         except BrokenPipeError:
-            raise _ended(worker.wait(), messages) from None
+            raise _end_error(worker.wait(), messages) from None
         finally:
             worker.kill()
             worker.wait()
@@ -146,7 +146,7 @@ def _not_installed() -> UsageError:
     )
 
 
-def _ended(code: int, messages: IO[bytes]) -> UsageError | TraceError:
+def _end_error(code: int, messages: IO[bytes]) -> UsageError | TraceError:
     """The error for which the worker wrote no more."""
     if code == _NO_MODULE:
         return _not_installed()
@@ -156,7 +156,7 @@ def _ended(code: int, messages: IO[bytes]) -> UsageError | TraceError:
     if code < 0:
         how = signal.Signals(-code).name
     said = _first(messages)
-    return TraceError(_said(f"babeltrace2 ended ({how}){said and ': '}{said}"))
+    return TraceError(_error_text(f"babeltrace2 ended ({how}){said and ': '}{said}"))
 
 
 def _first(messages: IO[bytes]) -> str:
@@ -166,7 +166,7 @@ def _first(messages: IO[bytes]) -> str:
     return _ADDRESS.sub("", _LOGGED.sub("", line))
 
 
-def _said(text: str) -> str:
+def _error_text(text: str) -> str:
     """The message of babeltrace2, as an error that says what to do."""
     said = printable(text, _MOST_SAID).rstrip(".,: ")
     return f"{said}; get a whole copy of the directory, or see what `babeltrace2` says of it"
@@ -183,7 +183,7 @@ def _frames_of(stream: IO[bytes]) -> Iterator[Frame]:
                 if name in sizes
             }
         except (ValueError, AttributeError) as error:
-            raise TraceError(_said(f"babeltrace2 gave no events: {error}")) from error
+            raise TraceError(_error_text(f"babeltrace2 gave no events: {error}")) from error
         yield Frame(facts, columns)
 
 

@@ -68,10 +68,10 @@ def names_of(frame: Frame, traces: list[Surroundings]) -> dict[str, pa.Array]:
     which, n = columns["traces"], len(columns["traces"])
     names: list[str | None] = facts["classes"]
     found = {
-        "name": _coded(columns["events"], names),
+        "name": _encode(columns["events"], names),
         "category": _categories(columns["events"], names, which, traces),
-        "process_name": _coded(which, [trace.process for trace in traces]),
-        "thread_name": _coded(columns["threads"], facts["procnames"]),
+        "process_name": _encode(which, [trace.process for trace in traces]),
+        "thread_name": _encode(columns["threads"], facts["procnames"]),
         "type": arrow_of(np.full(n, _INSTANT, np.int8)),
         "args": _texts(columns["lengths"], columns["args"]),
     }
@@ -97,10 +97,10 @@ def _categories(
     domains = [trace.domain for trace in traces]
     named = np.array([provider is not None for provider in providers], bool)[events]
     codes = np.where(named, events, which.astype(np.int32) + np.int32(len(names)))
-    return _coded(codes, [*providers, *domains])
+    return _encode(codes, [*providers, *domains])
 
 
-def _coded(codes: npt.NDArray[Any], texts: Iterable[str | None]) -> pa.Array:
+def _encode(codes: npt.NDArray[Any], texts: Iterable[str | None]) -> pa.Array:
     """Texts by their codes; null for None, and for a negative code."""
     known = list(texts)
     missing = codes < 0
@@ -124,7 +124,7 @@ _LONGEST_NAME: Final = 100
 _CHANGED: Final = "there are traces that were not there before: read the directory when it is whole"
 
 
-class _Found:
+class _FirstPass:
     """The findings of the first pass over a directory.
 
     Attributes:
@@ -202,7 +202,7 @@ class CtfTrace(RecordTrace):
         self._folders = sorted(map(str, folders))
         self._folder = folder
         self.size = sum(size for path, size in folder.files.items() if path.parent in folders)
-        self._found = _Found()
+        self._first_pass = _FirstPass()
         self._copies: Copies | None = None
 
     def notes(self, code: str) -> Iterator[Note]:
@@ -212,7 +212,7 @@ class CtfTrace(RecordTrace):
         many it dropped, one counts; so does a packet that is missing.
         """
         self.prepare(False)
-        found = self._found
+        found = self._first_pass
         if code == "events-dropped" and found.dropped:
             yield Note(code, packets=(found.dropped_at or 0,), events=found.dropped)
         elif code == "stream-backwards":
@@ -230,7 +230,7 @@ class CtfTrace(RecordTrace):
     def warnings(self) -> list[TraceWarning]:
         """Events dropped without a count, and streams that run backwards: the first hundred."""
         self.prepare(False)
-        found = self._found
+        found = self._first_pass
         warnings = []
         if found.missing:
             warnings.append(
@@ -265,10 +265,10 @@ class CtfTrace(RecordTrace):
         assert self.clocks is not None
 
     def _read_clocks(self) -> FileClocks:
-        found = _Found()
+        found = _FirstPass()
         for facts, _ in self._until_damage(self._frames()):
             found.take(facts)
-        self._found = found
+        self._first_pass = found
         clocks = [clock for clock in found.clocks if clock is not None]
         return file_clocks(clocks, self.options.max_clocks)
 
@@ -288,25 +288,25 @@ class CtfTrace(RecordTrace):
 
     def _read_records(self, names: bool) -> Iterator[Records]:
         n_read = 0
-        copies = Copies(self._found.identities)
+        copies = Copies(self._first_pass.identities)
         with closing(self._frames(rows=True, names=names)) as found:
             for frame in found:
                 if not frame.columns:
                     continue
                 n = len(frame.columns["timestamps"])
-                if n and frame.columns["traces"].max() >= len(self._found.clocks):
+                if n and frame.columns["traces"].max() >= len(self._first_pass.clocks):
                     raise self._damage or TraceError(_CHANGED)
                 rows = {
                     "packet": np.arange(n_read, n_read + n, dtype=np.uint64),
                     "offset": np.zeros(n, np.uint64),
                     "timestamp": frame.columns["timestamps"],
-                } | self._found.of_events(frame.columns["traces"])
+                } | self._first_pass.of_events(frame.columns["traces"])
                 copies.add(frame.columns["traces"], rows["timestamp"], n_read)
                 n_read += n
                 position = min(int(frame.facts["position"]), self.size)
                 self._folder.reach(position)
-                given = names_of(frame, self._found.surroundings) if names else {}
-                cut_off_ns = self._found.cut_off_ns(frame.columns["traces"])
+                given = names_of(frame, self._first_pass.surroundings) if names else {}
+                cut_off_ns = self._first_pass.cut_off_ns(frame.columns["traces"])
                 yield Records(rows, given, position, cut_off_ns)
         self._copies = copies
         self._folder.reach(self.size)

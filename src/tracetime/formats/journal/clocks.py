@@ -282,7 +282,7 @@ def _name(boot: Boot) -> str:
     return f"monotonic.{_hex(boot[2:])}"
 
 
-def described(clocks: JournalClocks) -> dict[str, object]:
+def describe_clocks(clocks: JournalClocks) -> dict[str, object]:
     """The ids of machines and boots, and the clocks that they have."""
     return {
         "boots": [

@@ -16,7 +16,7 @@ from tracetime.formats.journal.clocks import (
     Entries,
     JournalClocks,
     boots_of,
-    described,
+    describe_clocks,
     entries,
     read_clocks,
 )
@@ -61,7 +61,7 @@ class JournalTrace(RecordTrace):
         """Under "boots", the machine and the boot of entries, and the clocks that these have."""
         self.prepare(names=False)
         assert self._journal is not None
-        return described(self._journal)
+        return describe_clocks(self._journal)
 
     def notes(self, code: str) -> Iterator[Note]:
         """Entries over 1 s before the end of a boot that began before theirs; see `Trace`."""

@@ -37,7 +37,7 @@ class _Times(NamedTuple):
     least_ns: int
     most_ns: int
 
-    def joined(self, other: _Times) -> _Times:
+    def merge(self, other: _Times) -> _Times:
         """The sum of these and others."""
         return _Times(
             self.packets + other.packets,
@@ -81,7 +81,7 @@ class CaptureTimes:
         groups = (on[rows[starts]], counts, firsts, leasts, mosts)
         for interface, *times in zip(*(one.tolist() for one in groups), strict=True):
             found, known = _Times(*times), self._times.get(interface)
-            self._times[interface] = found if known is None else known.joined(found)
+            self._times[interface] = found if known is None else known.merge(found)
 
     def _add_turns(self, on: Values, ns: Values, number: Values) -> None:
         if self._last is not None:

@@ -194,7 +194,7 @@ class CaptureTrace(RecordTrace):
         return {
             "interfaces": [
                 {
-                    "name": None if name is None else _decoded(name),
+                    "name": None if name is None else _decode(name),
                     "link_type": link_name(link),
                     "ticks_per_s": _ticks_per_s(resolution),
                     "offset_s": offset_s,
@@ -221,7 +221,7 @@ class CaptureTrace(RecordTrace):
 
     def _interface_name(self, number: int) -> str:
         name = self._read_whole.interfaces[number][1]
-        return f"interface {number}" + ("" if name is None else f" ({printable(_decoded(name))})")
+        return f"interface {number}" + ("" if name is None else f" ({printable(_decode(name))})")
 
     @property
     def _read_whole(self) -> Packets:
@@ -235,7 +235,7 @@ class CaptureTrace(RecordTrace):
         _ = self.clocks
 
 
-def _decoded(name: bytes) -> str:
+def _decode(name: bytes) -> str:
     return name[:LONGEST_TEXT].decode(errors="replace")
 
 
@@ -279,13 +279,13 @@ def _names(batch: PacketBatch, reader: Packets) -> dict[str, pa.Array]:
     codes = np.searchsorted(numbers, on)
     interfaces = [reader.interfaces[number] for number in numbers.tolist()]
     labels = [
-        f"interface {number}" if one[1] is None else _decoded(one[1])
+        f"interface {number}" if one[1] is None else _decode(one[1])
         for number, one in zip(numbers.tolist(), interfaces, strict=True)
     ]
     args_ends, args = write_args(batch.data, columns)
     return {
-        "name": _named(codes, [link_name(one[0]) for one in interfaces]),
-        "track_name": _named(codes, labels),
+        "name": _name_column(codes, [link_name(one[0]) for one in interfaces]),
+        "track_name": _name_column(codes, labels),
         "track": arrow_of(on.astype(np.uint64)),
         "type": arrow_of(np.full(n, _INSTANT, np.int8)),
         "value": arrow_of(columns["length"].astype(np.float64)),
@@ -293,7 +293,7 @@ def _names(batch: PacketBatch, reader: Packets) -> dict[str, pa.Array]:
     }
 
 
-def _named(codes: npt.NDArray[np.intp], names: list[str]) -> pa.Array:
+def _name_column(codes: npt.NDArray[np.intp], names: list[str]) -> pa.Array:
     """A column of names by code; several codes may have one name."""
     distinct = {name: k for k, name in enumerate(dict.fromkeys(names))}
     numbers = np.array([distinct[name] for name in names], np.int32)

@@ -156,11 +156,11 @@ class SpanLists:
             kind=np.array(self.kind, np.uint8),
             marks=np.array(self.marks, np.uint8) | np.where(end != 0, ENDED, 0).astype(np.uint8),
             name=texts_of(self.name),
-            args=_joined(self.args),
+            args=_join_texts(self.args),
             event_span=np.array(self.event_span, np.int64),
             event_time=event_time,
             event_name=texts_of(self.event_name),
-            event_args=_joined(self.event_args),
+            event_args=_join_texts(self.event_args),
             position=position,
         )
 
@@ -231,7 +231,7 @@ def _hex(text: str) -> bytes:
         return b""
 
 
-def _joined(texts: list[bytes]) -> pa.Array:
+def _join_texts(texts: list[bytes]) -> pa.Array:
     """UTF-8 texts as an Arrow array, null where empty."""
     ends = ends_of(map(len, texts), len(texts))
     has = np.packbits(np.diff(ends) > 0, bitorder="little")

@@ -97,7 +97,7 @@ def odd_events(
         _Odd("outlasting", "of servers that outlast the calls of them", outlasting, longer),
         _Odd("endless", "without an end", np.flatnonzero(~ended)),
     )
-    return [_told(one, columns["offset"]) for one in found if len(one.rows)]
+    return [_note_of(one, columns["offset"]) for one in found if len(one.rows)]
 
 
 _HOSTLESS: Final = "without an id of a host: those of one service are taken for one host"
@@ -105,7 +105,7 @@ _LONG_AGO: Final = "that begin before 1973: their times are not in ns, or their 
 _REPEATED: Final = "with the id of another one: what they are parents of says nothing of clocks"
 
 
-def _told(odd: _Odd, offset: Values) -> Note:
+def _note_of(odd: _Odd, offset: Values) -> Note:
     first = int(odd.rows.min())
     worst = 0 if odd.by_ns is None else int(odd.by_ns.max())
     what = f"{count(len(odd.rows), 'span')} {odd.what}"
@@ -186,7 +186,7 @@ class Calls:
         apart = columns["host"][child] != columns["host"][parents.row[child]]
         own, child = child[~apart], child[apart]
         parent = parents.row[child]
-        answered, outlasts = _answered(columns, parents, parent, child)
+        answered, outlasts = _match_answers(columns, parents, parent, child)
         begun, ended = _orders_of(columns, (parent, child), answered)
         odd = odd_events(columns, parents, own, child[outlasts], shared if len(child) else [])
         return begun + ended, odd
@@ -207,7 +207,7 @@ def orders_between(files: Sequence[Columns]) -> tuple[list[Order], list[Order]]:
     parents, child = _with_parents(columns)
     child = child[number[child] != number[parents.row[child]]]
     parent = parents.row[child]
-    answered, _ = _answered(columns, parents, parent, child)
+    answered, _ = _match_answers(columns, parents, parent, child)
     return _orders_of(columns, (parent, child), answered)
 
 
@@ -220,7 +220,9 @@ def _with_parents(columns: Columns) -> tuple[Parents, Rows]:
     return parents, child[columns["marks"][child] & AWAITED == 0]
 
 
-def _answered(columns: Columns, parents: Parents, parent: Rows, child: Rows) -> tuple[Mask, Mask]:
+def _match_answers(
+    columns: Columns, parents: Parents, parent: Rows, child: Rows
+) -> tuple[Mask, Mask]:
     """A mask of the pairs of a client's call and its only server's span, begun before its end.
 
     Also which would be, if the server's did not last longer than the call.

@@ -136,7 +136,7 @@ def parents_of(trace: Words, span: Words, parent: Words) -> Parents:
         parent: uint64[n], ids of parents in the same trace; 0 for none.
     """
     n = len(span)
-    code = _numbered(np.tile(trace, (2, 1)), np.concatenate([span, parent]))
+    code = _number_ids(np.tile(trace, (2, 1)), np.concatenate([span, parent]))
     ours, theirs = code[:n], code[n:]
     first = np.full(2 * n, -1, np.int64)
     first[ours[::-1]] = np.arange(n, dtype=np.int64)[::-1]
@@ -148,7 +148,7 @@ def parents_of(trace: Words, span: Words, parent: Words) -> Parents:
     return Parents(row, (row >= 0) & (times[theirs] == 1), times[ours] > 1, is_orphan, is_looped)
 
 
-def _numbered(trace: Words, span: Words) -> Rows:
+def _number_ids(trace: Words, span: Words) -> Rows:
     """A number for each pair of ids, the same for equal ones."""
     order = np.lexsort((span, trace[:, 1], trace[:, 0]))
     words = (trace[:, 0], trace[:, 1], span)
@@ -206,11 +206,11 @@ class SpanCollector:
         self._spans += len(spans)
         for name, parts in self._columns.items():
             parts.append(getattr(spans, name))
-        self._names.append(self._kept("name", spans.name.dictionary_encode()))
+        self._names.append(self._limit_texts("name", spans.name.dictionary_encode()))
         if self._args is not None:
-            self._args.append(self._kept("args", spans.args.cast(pa.large_string())))
+            self._args.append(self._limit_texts("args", spans.args.cast(pa.large_string())))
 
-    def _kept(self, which: str, texts: pa.Array) -> pa.Array:
+    def _limit_texts(self, which: str, texts: pa.Array) -> pa.Array:
         """The texts, null where there is no room for them."""
         size = (texts.dictionary if which == "name" else texts).nbytes
         if size > self._rooms[which]:

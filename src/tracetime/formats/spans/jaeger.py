@@ -19,7 +19,7 @@ from tracetime.formats.spans.batch import (
     RESPONSE_STATUS,
     SpanLists,
 )
-from tracetime.formats.spans.resources import Resources, SpanSource, Wanted, encoded
+from tracetime.formats.spans.resources import Resources, SpanSource, Wanted, encode
 from tracetime.text import printable
 
 _US: Final = 1_000
@@ -206,18 +206,18 @@ def _add(lists: SpanLists, spans: list[_Span], wanted: Wanted) -> None:
             lists.event_span += [row] * len(logs)
             lists.event_time += [log.timestamp for log in logs]
             if wanted == Wanted.EVENTS:
-                named = [_named(log) for log in logs]
+                named = [_name_of(log) for log in logs]
                 lists.event_name += [name for name, _ in named]
                 lists.event_args += [args for _, args in named]
             span.logs = None
 
 
-def _named(log: _Log) -> tuple[str, bytes]:
+def _name_of(log: _Log) -> tuple[str, bytes]:
     """The name of a log, and its fields."""
     if not log.fields:
         return _UNNAMED
     fields = _plain(log.fields)
-    return str(fields.get("event") or fields.get("message") or ""), encoded(fields)
+    return str(fields.get("event") or fields.get("message") or ""), encode(fields)
 
 
 def _parent(span: _Span) -> tuple[str, bool]:
@@ -244,7 +244,7 @@ def _args(span: _Span, parent: str, tags: dict[str, Any]) -> bytes:
     ids = {"trace_id": span.traceID, "span_id": span.spanID}
     if parent:
         ids["parent_span_id"] = parent
-    return encoded(ids | tags)
+    return encode(ids | tags)
 
 
 # Begin and duration are cut off by up to 1 us each: an end is up to 2 us too early.

@@ -27,7 +27,7 @@ from tracetime.formats.spans.batch import (
     STREAMED,
     SpanLists,
 )
-from tracetime.formats.spans.resources import Resources, SpanSource, Wanted, attributes_of, encoded
+from tracetime.formats.spans.resources import Resources, SpanSource, Wanted, attributes_of, encode
 
 _KIND_NUMBERS: Final[Mapping[int | str | None, int]] = {
     key: number
@@ -153,7 +153,7 @@ def _add(lists: SpanLists, spans: list[Any], offset: int, resource: int, wanted:
             if wanted == Wanted.EVENTS:
                 lists.event_name += [event.name or "" for event in events]
                 lists.event_args += [
-                    b"" if event.attributes is _NOTHING else encoded(_attributes(event.attributes))
+                    b"" if event.attributes is _NOTHING else encode(_attributes(event.attributes))
                     for event in events
                 ]
             span.events = None
@@ -175,7 +175,7 @@ def _args(span: Any) -> bytes:
     ids = {"trace_id": span.trace_id, "span_id": span.span_id}
     if span.parent_span_id:
         ids["parent_span_id"] = span.parent_span_id
-    return encoded(ids | _attributes(span.attributes))
+    return encode(ids | _attributes(span.attributes))
 
 
 def _attributes(raw: Raw) -> dict[str, object]:

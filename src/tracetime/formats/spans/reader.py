@@ -73,7 +73,7 @@ def rows_of(
         }
         named = {name: of_all.take(arrow_of(unsorted)) for name, of_all in texts.items()}
         if names:
-            named |= _shared(spans, resources, rows, columns["kind"])
+            named |= _span_columns(spans, resources, rows, columns["kind"])
         yield columns, named
 
 
@@ -84,7 +84,7 @@ def _texts(spans: Spans, ended: npt.NDArray[np.intp]) -> dict[str, pa.Array]:
     return {"name": pa.concat_arrays(names), "args": pa.concat_arrays(args)}
 
 
-def _shared(
+def _span_columns(
     spans: Spans, resources: Resources, rows: npt.NDArray[np.int64], kind: npt.NDArray[np.uint8]
 ) -> dict[str, pa.Array]:
     """The columns in which many rows of a span are equal."""
@@ -200,16 +200,16 @@ class SpanBatches:
         try:
             for document in documents(self._file, self._budget):
                 self._position = document.position
-                yield from self._decoded(document)
+                yield from self._decode_document(document)
                 if document.offset - begun > _BATCH_BYTES:
-                    yield from self._taken()
+                    yield from self._take()
                     begun = document.offset
         except TraceError:
-            yield from self._taken()
+            yield from self._take()
             raise
-        yield from self._taken()
+        yield from self._take()
 
-    def _decoded(self, document: Document) -> Iterator[Spans]:
+    def _decode_document(self, document: Document) -> Iterator[Spans]:
         """Add the spans of an object; yield batches as they are full."""
         text, offset = document.text, document.offset
         try:
@@ -217,11 +217,11 @@ class SpanBatches:
             text = text.removeprefix(BOM_UTF8)
             for _ in self._decode(text, offset, self._resources, self._lists, self._wanted):
                 if len(self._lists) >= BATCH_ROWS:
-                    yield from self._taken()
+                    yield from self._take()
         except (ValueError, OverflowError, RecursionError) as error:
             raise TraceError(f"line {document.line}: {error}", offset) from None
 
-    def _taken(self) -> Iterator[Spans]:
+    def _take(self) -> Iterator[Spans]:
         """Yield what has been added since, if anything."""
         lists, fault = self._lists, None
         try:

@@ -27,7 +27,7 @@ def attributes_of(given: object) -> dict[str, object]:
     return _pairs(given, _DEEPEST)
 
 
-def encoded(attributes: dict[str, object]) -> bytes:
+def encode(attributes: dict[str, object]) -> bytes:
     """Attributes as a JSON object; empty where there are none."""
     return msgspec.json.encode(attributes) if attributes else b""
 

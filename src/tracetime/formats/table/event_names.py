@@ -34,7 +34,7 @@ def names_of(rows: Rows) -> dict[str, pa.Array]:
             column = arrow_of(codes, codes == NO_TYPE)
         elif name == "args":
             encoded = rows.text(name)
-            column = None if encoded is None else _decoded(encoded)
+            column = None if encoded is None else _decode(encoded)
         else:
             column = rows.number(name, NAMES_SCHEMA.field(name).type)
         if column is not None:
@@ -42,7 +42,7 @@ def names_of(rows: Rows) -> dict[str, pa.Array]:
     return names
 
 
-def _decoded(column: pa.DictionaryArray) -> pa.Array:
+def _decode(column: pa.DictionaryArray) -> pa.Array:
     """The texts of a column, one for each row.
 
     Raises:

@@ -31,7 +31,7 @@ from tracetime.formats.table.given_places import (
 from tracetime.formats.table.layouts import EventColumns
 from tracetime.formats.table.row_columns import EARLIER, Rows, is_clock, margins_of
 from tracetime.formats.table.slices import TableSlices
-from tracetime.formats.table.snapshot_tables import preferred
+from tracetime.formats.table.snapshot_tables import preferred_clock
 from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.text import printable
 from tracetime.trace.event_clocks import distinct, machine_indexes
@@ -77,7 +77,7 @@ class EventColumnTable:
 
     def clocks(self) -> FileClocks:
         """The clocks of the columns; nothing ties them."""
-        trace_clock = preferred(list(self._ids.values()))
+        trace_clock = preferred_clock(list(self._ids.values()))
         graph = ClockGraph(trace_clock)
         inner(graph).state.take_names(*self._layout.clocks.values())
         return FileClocks(graph, trace_clock, [0])
@@ -149,7 +149,7 @@ class EventColumnTable:
         begin, end = self._layout.begin, self._layout.end
         if begin is None or end is None:
             return None
-        trace_clock = preferred(list(self._ids.values()))
+        trace_clock = preferred_clock(list(self._ids.values()))
         return TableSlices(
             begin, end, (self._ids[begin] == trace_clock, self._ids[end] == trace_clock)
         )
@@ -288,7 +288,7 @@ class EventRowTable:
             for clock, sequence, machine in self._clocks - self._moved
             if clock
         ]
-        return preferred(able) if able else _BOOTTIME
+        return preferred_clock(able) if able else _BOOTTIME
 
     def records(self, rows: Rows, names: bool, position: int, tally: Tally) -> Records:
         """The events of a batch; those without a timestamp are left out."""

@@ -52,7 +52,7 @@ class OddRows:
 
 
 class Tally:
-    """How many rows of one reading have no time, or end before they begin."""
+    """The numbers of rows of one reading without a time, and with an end before their begin."""
 
     def __init__(self) -> None:
         timeless = "without a time: no events"

@@ -95,10 +95,10 @@ def layout_of(
         return ReadingRows(clock, reading, width if width == WIDTHS[0] else None)
     said = dict(clocks or {})
     if not (mapped and said):
-        said = {name: read_in for name in names if (read_in := _suffixed(name))} | said
+        said = {name: read_in for name in names if (read_in := _suffix_clock(name))} | said
     if said:
         return _event_columns(said)
-    read = {name: read_in for name in names if (read_in := _named(name))}
+    read = {name: read_in for name in names if (read_in := _name_clock(name))}
     return SnapshotRows(read, width) if len(read) > 1 else None
 
 
@@ -118,13 +118,13 @@ def _is_one_of(name: str, words: Sequence[str]) -> bool:
     return name.lower().partition("_")[0] in words
 
 
-def _suffixed(name: str) -> str:
+def _suffix_clock(name: str) -> str:
     """The clock in ``ts:MONOTONIC``, or nothing."""
     head, _, clock = name.rpartition(":")
     return clock if head and (clock.upper() in BUILTIN_IDS or _is_dotted(clock)) else ""
 
 
-def _named(name: str) -> str:
+def _name_clock(name: str) -> str:
     """The clock whose readings are in a column: monotonic_ns, BOOTTIME, com.example.gpu_ticks."""
     match = _CLOCK_COLUMN.fullmatch(name)
     if match is None:

@@ -95,7 +95,7 @@ class TableTrace(RecordTrace):
         return self._counted or Tally()
 
     def _read_clocks(self) -> FileClocks:
-        with self._stored() as table:
+        with self._open_table() as table:
             layout = _layout_of(table.schema, self.path)
             if isinstance(layout, EventRows):
                 self._events = EventRowTable(table.schema, self.options.max_clocks)
@@ -121,8 +121,8 @@ class TableTrace(RecordTrace):
             return
         tally = Tally()
         try:
-            with self._stored() as table:
-                for rows in _numbered(table, self._events.columns(names), self._units):
+            with self._open_table() as table:
+                for rows in _number_rows(table, self._events.columns(names), self._units):
                     yield self._events.records(rows, names, self._position, tally)
         finally:
             self._counted = tally
@@ -162,18 +162,18 @@ class TableTrace(RecordTrace):
         clocks: tuple[str, str] | None,
         progress: Callable[[int], None] | None,
     ) -> Generator[pa.RecordBatch, None, None]:
-        with self._stored() as table:
+        with self._open_table() as table:
             for rows in self._rows(table, events.columns(names=True)):
                 found.add(rows)
                 if progress is not None:
                     progress(self._position)
         yield from found.batches(clocks, None if self.placing is None else self.placing.times)
 
-    def _stored(self) -> AbstractContextManager[StoredTable]:
+    def _open_table(self) -> AbstractContextManager[StoredTable]:
         return stored_table(self._file, self.options.max_expansion, known=_CSV_TYPES)
 
     def _rows(self, table: StoredTable, columns: Sequence[str]) -> Iterator[Rows]:
-        return self._until_damage(_numbered(table, columns, self._units))
+        return self._until_damage(_number_rows(table, columns, self._units))
 
     def _learn_units(self, table: StoredTable, columns: list[str]) -> None:
         batches = self._until_damage(table.batches(columns))
@@ -207,7 +207,7 @@ class TableTrace(RecordTrace):
         self._position = position
 
 
-def _numbered(table: StoredTable, columns: Sequence[str], units: WrittenUnits) -> Iterator[Rows]:
+def _number_rows(table: StoredTable, columns: Sequence[str], units: WrittenUnits) -> Iterator[Rows]:
     first = 0
     for batch in table.batches(columns):
         yield Rows(batch, first, units)

@@ -22,7 +22,7 @@ MOST_DEPTH: Final = 128
 """Slices within each other, at most: each depth takes a pass over those that are left."""
 
 
-def nested(track: Values, begin: Values, end: Values) -> tuple[Values, Values]:
+def nest(track: Values, begin: Values, end: Values) -> tuple[Values, Values]:
     """The depth and the parent of slices: -1 for none, and as the depth of those too deep.
 
     Args:
@@ -102,7 +102,7 @@ class TableSlices:
         """Take the slices of a batch."""
         begin, end = (rows.times(name) for name in self._columns)
         named = names_of(rows)
-        part = {name: self._coded(named.get(name), len(rows)) for name in _TEXTS}
+        part = {name: self._encode(named.get(name), len(rows)) for name in _TEXTS}
         part |= {name: _numbers(named.get(name), len(rows)) for name in _NUMBERS}
         has_begin, has_end = ~begin.is_missing(), ~end.is_missing()
         ended = has_end & ~end.is_beyond() & self._is_placed[1]
@@ -122,7 +122,7 @@ class TableSlices:
         self._count += len(chosen)
         self._batches.append({name: column[chosen] for name, column in part.items()})
 
-    def _coded(self, column: pa.Array | None, rows: int) -> Values:
+    def _encode(self, column: pa.Array | None, rows: int) -> Values:
         """Texts by number, -1 for none."""
         if column is None:
             return np.full(rows, -1, np.int64)
@@ -155,7 +155,7 @@ class TableSlices:
         order = np.argsort(whole["ts"], kind="stable")
         whole = {name: column[order] for name, column in whole.items()}
         track, owners = _owners(whole)
-        depth, parent = nested(track, whole["ts"], whole["end"])
+        depth, parent = nest(track, whole["ts"], whole["end"])
         is_open = whole["end"] == INT64_MAX
         columns = {
             "ts": whole["ts"],

@@ -124,10 +124,10 @@ def _trace_clock(graph: ClockGraph) -> ClockId | None:
         for info in graph.clocks()
         if info.monotonic and not inner(graph).counts_ticks(info.clock)
     ]
-    return preferred(able) if able else None
+    return preferred_clock(able) if able else None
 
 
-def preferred(clocks: list[ClockId]) -> ClockId:
+def preferred_clock(clocks: list[ClockId]) -> ClockId:
     """The clock of trace time among several: BOOTTIME where it is one of them."""
     numbers = [BUILTIN_IDS[name] for name in _FIRST_CHOICE]
     by_choice = {number: place for place, number in enumerate(numbers)}

@@ -107,7 +107,7 @@ class _Checked:
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         with errors_of(self._path):
-            yield from _joined(self._sound(columns))
+            yield from _join_batches(self._sound(columns))
 
     def _sound(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         budget = Budget(self._most_bytes)
@@ -118,7 +118,7 @@ class _Checked:
             yield batch
 
 
-def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _join_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows in fewer batches, where they are small: each costs as much as many rows."""
     few: list[pa.RecordBatch] = []
     rows = size = 0
@@ -174,7 +174,7 @@ class _Parquet:
                 found = self._file.iter_batches(
                     max(at_once, _LEAST_ROWS), row_groups=[number], columns=columns
                 )
-                yield from _selected(found, columns)
+                yield from _select_columns(found, columns)
 
 
 class _ArrowFile:
@@ -188,7 +188,7 @@ class _ArrowFile:
             pa.PythonFile(self._content, "r"), options=_included(self.schema, columns)
         )
         every = (arrow.get_batch(number) for number in range(arrow.num_record_batches))
-        return _selected(every, columns)
+        return _select_columns(every, columns)
 
 
 class _ArrowStream:
@@ -200,7 +200,7 @@ class _ArrowStream:
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         with contextlib.closing(self._open(columns)) as stream:
-            yield from _selected(stream, columns)
+            yield from _select_columns(stream, columns)
 
     def _open(self, columns: Sequence[str] | None) -> pa.RecordBatchReader:
         options = None if columns is None else _included(self.schema, columns)
@@ -284,7 +284,7 @@ def _included(schema: pa.Schema, columns: Sequence[str] | None) -> pa.ipc.IpcRea
     return pa.ipc.IpcReadOptions(included_fields=fields)
 
 
-def _selected(
+def _select_columns(
     batches: Iterator[pa.RecordBatch], columns: Sequence[str] | None
 ) -> Iterator[pa.RecordBatch]:
     return batches if columns is None else (batch.select(list(columns)) for batch in batches)

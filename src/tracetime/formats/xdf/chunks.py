@@ -41,7 +41,7 @@ def nanoseconds(seconds: Seconds) -> Values:
 
 
 def resolution_ns(times_ns: Values) -> float:
-    """How far apart floats of seconds are at the largest of some times: 1 ns at least."""
+    """The distance of floats of seconds at the largest of some times, ns: 1 at least."""
     largest_s = float(np.abs(times_ns).max(initial=0)) / 1e9
     return max(1.0, float(np.spacing(largest_s)) * 1e9)
 

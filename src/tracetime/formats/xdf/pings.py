@@ -58,7 +58,7 @@ class Pings(NamedTuple):
 
     @property
     def offset_ns(self) -> Values:
-        """How far the recorder's clock is ahead of the host's."""
+        """The offset of the recorder's clock from the host's."""
         return self.recorder_ns - self.host_ns
 
     def jumps(self, least_ns: int, lag: int = 1) -> npt.NDArray[np.bool_]:

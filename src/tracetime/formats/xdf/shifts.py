@@ -36,7 +36,7 @@ _BEYOND_LINE: Final = 3.0
 
 
 class Shift(NamedTuple):
-    """How far offsets shift.
+    """The greatest shift of some offsets.
 
     Attributes:
         by_ns: the most; 0 where they do not.
@@ -96,7 +96,7 @@ def _larger(
 
 
 def _between_lines(at: Floats, offset: Floats, gaps: int) -> tuple[Floats, Floats]:
-    """How far the line after some gaps is from the one before, where it is nearest within them.
+    """The least distance, within some gaps, of the line after from the one before.
 
     Returns (that, how far pings are off their own lines at most), for each line before in order.
     """
@@ -116,7 +116,7 @@ def _between_lines(at: Floats, offset: Floats, gaps: int) -> tuple[Floats, Float
 
 
 def _beside_line(at: Floats, offset: Floats, n: int, beside: int) -> tuple[Floats, Floats]:
-    """How far n pings are off the line of so many before and after them, to one side.
+    """The distance of n pings from the line of those before and after them, to one side.
 
     Returns (the most of them, or 0 where one is not; how far the others are off the line).
     """
@@ -125,7 +125,7 @@ def _beside_line(at: Floats, offset: Floats, n: int, beside: int) -> tuple[Float
         return np.empty(0), np.empty(0)
     outer = np.r_[:beside, whole - beside : whole]
     times, offsets = (np.lib.stride_tricks.sliding_window_view(one, whole) for one in (at, offset))
-    middles, means, slopes, off = _fitted(times[:, outer], offsets[:, outer])
+    middles, means, slopes, off = _fit(times[:, outer], offsets[:, outer])
     inner = slice(beside, beside + n)
     away = offsets[:, inner] - (
         means[:, None] + slopes[:, None] * (times[:, inner] - middles[:, None])
@@ -136,12 +136,12 @@ def _beside_line(at: Floats, offset: Floats, n: int, beside: int) -> tuple[Float
 
 
 def _lines(at: Floats, offset: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """The line of each few pings in a row; see `_fitted`."""
+    """The line of each few pings in a row; see `_fit`."""
     times, offsets = (np.lib.stride_tricks.sliding_window_view(one, _LINE) for one in (at, offset))
-    return _fitted(times, offsets)
+    return _fit(times, offsets)
 
 
-def _fitted(times: Floats, offsets: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def _fit(times: Floats, offsets: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """The line through each row: its middle, the mean there, its slope, and what is off it."""
     middles, means = times.mean(axis=1), offsets.mean(axis=1)
     dt, do = times - middles[:, None], offsets - means[:, None]
@@ -202,7 +202,7 @@ def _smooth(column: Floats) -> Floats:
 
 
 def _usual(at: Floats, offset: Floats, are_steady: npt.NDArray[np.bool_]) -> Floats:
-    """How far offsets move at the usual rate around each time, from the first on.
+    """The change of offsets at the usual rate around each time, from the first on.
 
     are_steady: from which time to the next the rate counts.
     """

@@ -196,10 +196,10 @@ def chunks_of(file: Content, headers: dict[int, StreamHeader]) -> Iterator[Chunk
     for chunks in walk(file):
         begin = 0
         for row in np.flatnonzero(chunks.tag == STREAM_HEADER).tolist():
-            yield from _checked(chunks.rows(slice(begin, row)), headers)
+            yield from _check_chunks(chunks.rows(slice(begin, row)), headers)
             _add_header(file, chunks.one(row), headers)
             begin = row + 1
-        yield from _checked(chunks.rows(slice(begin, None)), headers)
+        yield from _check_chunks(chunks.rows(slice(begin, None)), headers)
 
 
 def _add_header(file: Content, chunk: Chunk, headers: dict[int, StreamHeader]) -> None:
@@ -210,7 +210,7 @@ def _add_header(file: Content, chunk: Chunk, headers: dict[int, StreamHeader]) -
     headers[chunk.stream] = read_header(file, chunk)
 
 
-def _checked(chunks: Chunks, headers: dict[int, StreamHeader]) -> Iterator[Chunks]:
+def _check_chunks(chunks: Chunks, headers: dict[int, StreamHeader]) -> Iterator[Chunks]:
     """The chunks up to one that cannot be."""
     if not len(chunks.tag):
         return

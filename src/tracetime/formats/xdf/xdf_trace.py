@@ -65,13 +65,13 @@ def names_of(samples: Samples) -> dict[str, pa.Array]:
     order = np.argsort(stream, kind="stable")
     places = np.split(samples.places[order], np.cumsum(counts)[:-1])
     described = [
-        _described(header, samples.data, of_one)
+        _describe(header, samples.data, of_one)
         for header, of_one in zip(headers, places, strict=True)
     ]
     back = pa.array(np.argsort(order))
     columns = [pa.concat_arrays(column).take(back) for column in zip(*described, strict=True)]
     texts = {name: [getattr(h, field) for h in headers] for name, field in _NAMED.items()}
-    names = {name: _repeated(given, stream) for name, given in texts.items()}
+    names = {name: _repeat(given, stream) for name, given in texts.items()}
     names["track"] = pa.array(np.array([h.number for h in headers], np.uint64)[stream])
     types = [_INSTANT if header.is_text else _COUNTER for header in headers]
     names["type"] = pa.array(np.array(types, np.int8)[stream])
@@ -80,7 +80,7 @@ def names_of(samples: Samples) -> dict[str, pa.Array]:
     return names
 
 
-def _described(
+def _describe(
     header: StreamHeader, data: bytes, places: Values
 ) -> tuple[pa.Array, pa.Array, pa.Array]:
     """The name, the value and the args of each sample of one stream."""
@@ -101,7 +101,7 @@ def _described(
     return named, first, _number_args(numbers)
 
 
-def _repeated(texts: list[str], which: npt.NDArray[np.intp]) -> pa.Array:
+def _repeat(texts: list[str], which: npt.NDArray[np.intp]) -> pa.Array:
     """One of some texts in each row; null where it is empty."""
     distinct = {text: k for k, text in enumerate(dict.fromkeys(filter(None, texts)))}
     codes = np.array([distinct.get(text, -1) for text in texts], np.int32)[which]
@@ -250,7 +250,7 @@ class XdfTrace(RecordTrace):
         recorder = given.get(_RECORDER)
         is_of_all = recorder is not None and recorder.assumed_half_width_ns is not None
         for clock, recorded in self._domains.items():
-            graph.declare(_merged(recorded, given.get(clock), is_of_all))
+            graph.declare(_merge_domains(recorded, given.get(clock), is_of_all))
 
     def _assumed(self) -> dict[ClockId, ClockId]:
         """The clocks of all hosts: the half-width of the recorder's clock is that of them all."""
@@ -326,7 +326,9 @@ class XdfTrace(RecordTrace):
         return end * self.size // max(1, self._content().size)
 
 
-def _merged(recorded: ClockDomain, given: ClockDomain | None, is_of_all: bool) -> ClockDomain:
+def _merge_domains(
+    recorded: ClockDomain, given: ClockDomain | None, is_of_all: bool
+) -> ClockDomain:
     """The domain of a clock by the file and the caller.
 
     is_of_all: whether the caller gave that of all offsets, as one of the recorder's clock.

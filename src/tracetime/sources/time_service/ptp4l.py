@@ -156,7 +156,7 @@ class Ptp4l:
         )
 
     def _steering_ppb(self) -> int:
-        """How much faster or slower than its oscillator REALTIME is kept since the Sync."""
+        """The greatest change of REALTIME's rate by steering since the Sync, ppb."""
         state = self._kernel()
         if state is None:
             raise NoBoundError("this system has no adjtimex, or forbids it; allow it")

@@ -23,7 +23,7 @@ from tracetime.trace.events_table import (
     Columns,
     Vocabulary,
 )
-from tracetime.verbs.event_baking.flows import Rows, numbered, text_at, texts_in
+from tracetime.verbs.event_baking.flows import Rows, number_rows, text_at, texts_in
 from tracetime.verbs.event_baking.tracks import Owner, Tracks
 
 _COUNTER: Final = TYPES.index("counter")
@@ -48,7 +48,7 @@ _UNNAMED: Final = "events"
 _LINE: Final = "systrace_line"
 
 
-class Events:
+class EventWriter:
     """The writer of a trace's rows, batch by batch.
 
     Args:
@@ -118,7 +118,7 @@ class Events:
         names, categories = (texts_in(columns, name, rows) for name in ("name", "category"))
         self._packets.put_instants(
             columns["trace_time"][rows],
-            numbered(
+            number_rows(
                 [_key(columns, name)[rows] for name in _OWNED_BY],
                 lambda row: self._track(columns, int(rows[row])),
             ),
@@ -141,7 +141,7 @@ class Events:
         keys = [_key(columns, name) for name in (*_OWNED_BY, "name")]
         self._packets.put_values(
             columns["trace_time"][single],
-            numbered(
+            number_rows(
                 [key[single] for key in keys],
                 lambda row: self._counter(columns, int(single[row]), None),
             ),
@@ -156,7 +156,7 @@ class Events:
         some, codes = rows[which[several]], codes[several]
         self._packets.put_values(
             columns["trace_time"][some],
-            numbered(
+            number_rows(
                 [*(key[some] for key in keys), codes],
                 lambda row: self._counter(
                     columns, int(some[row]), member.dictionary[int(codes[row])].as_py()

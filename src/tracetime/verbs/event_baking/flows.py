@@ -60,7 +60,7 @@ def text_at(columns: Columns, name: str, code: int) -> str | None:
     return bytes(columns[f"{name}:text"][start : int(ends[code])]).decode(errors="replace")
 
 
-def numbered(
+def number_rows(
     keys: Sequence[npt.NDArray[Any]], make: Callable[[int], int]
 ) -> npt.NDArray[np.uint64]:
     """Number rows by their keys.
@@ -69,11 +69,11 @@ def numbered(
         keys: columns of numbers.
         make: called with a row of each combination that occurs; gives its number.
     """
-    first, group = grouped(keys)
+    first, group = group_rows(keys)
     return np.array([make(row) for row in first.tolist()], np.uint64)[group]
 
 
-def grouped(keys: Sequence[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
+def group_rows(keys: Sequence[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
     """The first row of each combination of keys, in order, and the combination of each row."""
     order = np.lexsort(keys)
     differs = np.ones(len(order), np.bool_)
@@ -91,7 +91,7 @@ FIRST_FLOW: Final = 1 << 32
 """Below, trace_processor has numbers of its own for the flows that have names."""
 
 
-class Joined:
+class SliceArrows:
     """The arrows between the slices of a table.
 
     Args:
@@ -106,8 +106,8 @@ class Joined:
         parents, children = _of_parents(slices)
         out, into = (known_of(arrows.columns[name])[0] for name in ("out", "into"))
         n = len(parents)
-        self._begins = _sorted(np.append(place[out], parents))
-        self._ends = _sorted(np.append(place[into], children))
+        self._begins = _sort(np.append(place[out], parents))
+        self._ends = _sort(np.append(place[into], children))
         unnamed = pa.nulls(n, pa.string())
         self._arrows = WrittenArrows(
             FIRST_FLOW + first + 1,
@@ -120,7 +120,7 @@ class Joined:
         self._n = len(out) + n
 
     @property
-    def back(self) -> int:
+    def n_left_out(self) -> int:
         """The number of arrows left out, known at the end: Perfetto has none back in time."""
         return self._n - self._arrows.written
 
@@ -140,7 +140,7 @@ def _of_parents(slices: pa.Table) -> tuple[Rows, Rows]:
     return parent[children], children
 
 
-def _sorted(slices: Rows) -> tuple[Rows, Rows]:
+def _sort(slices: Rows) -> tuple[Rows, Rows]:
     """The slices of arrows, in order, and the numbers of these arrows."""
     order = np.argsort(slices, kind="stable")
     return slices[order], order.astype(np.int64)

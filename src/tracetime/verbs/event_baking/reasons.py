@@ -19,6 +19,6 @@ REASONS: Final = {
 """What each reason says after "left out: "."""
 
 
-def counted(counts: Mapping[str, int]) -> dict[str, int]:
+def nonzero_counts(counts: Mapping[str, int]) -> dict[str, int]:
     """Return the counts that are not 0, in the order of `REASONS`."""
     return {reason: counts[reason] for reason in REASONS if counts.get(reason)}

@@ -14,7 +14,7 @@ from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.columns.arrays import arrow_of, known_of
 from tracetime.columns.arrays import texts_of as arrow_texts_of
 from tracetime.trace.slices_table import NO_NUMBER, OPEN
-from tracetime.verbs.event_baking.flows import Joined, Rows, grouped, texts_of
+from tracetime.verbs.event_baking.flows import Rows, SliceArrows, group_rows, texts_of
 from tracetime.verbs.event_baking.tracks import Owner, Tracks
 
 _UNNAMED: Final = "slices"
@@ -41,12 +41,12 @@ class SliceTracks:
         rows = np.flatnonzero(self._uuids[track] == 0)
         rows = rows[np.sort(np.unique(track[rows], return_index=True)[1])]
         if len(rows):
-            self._uuids[track[rows]] = self._made(batch.select(_OWNER).take(arrow_of(rows)))
+            self._uuids[track[rows]] = self._add_tracks(batch.select(_OWNER).take(arrow_of(rows)))
         return self._uuids
 
-    def _made(self, tracks: pa.RecordBatch) -> npt.NDArray[np.uint64]:
+    def _add_tracks(self, tracks: pa.RecordBatch) -> npt.NDArray[np.uint64]:
         """The uuids of new tracks, made from their owners and names."""
-        first, group = grouped([_key(column) for column in tracks])
+        first, group = group_rows([_key(column) for column in tracks])
         owners, own, names = [], np.zeros(len(first), np.uint64), []
         for k, (*of, name) in enumerate(zip(*(_plain(c, first) for c in tracks), strict=True)):
             owner = Owner(*of)
@@ -142,7 +142,7 @@ def _open_inside(
 
 
 def put_slices(
-    packets: EventPackets, slices: pa.Table, outer: Rows, tracks: Tracks, joined: Joined
+    packets: EventPackets, slices: pa.Table, outer: Rows, tracks: Tracks, arrows: SliceArrows
 ) -> Iterator[None]:
     """Put slices, as `parents_first` gives them; yields after every batch."""
     of_tracks, start = SliceTracks(packets, tracks), 0
@@ -163,7 +163,7 @@ def put_slices(
             track.astype(np.int32),
             of_tracks.of(batch),
             Details(*(texts_of(batch[name]) for name in ("name", "category", "args"))),
-            joined.of(start, len(ts)),
+            arrows.of(start, len(ts)),
         )
         start += len(ts)
         yield

@@ -1,6 +1,6 @@
 """Processes, threads, tracks and counters of a trace that is written, a packet each.
 
-Several traces in one file keep their numbers apart, by a `Place` each.
+Several traces in one file keep their numbers apart, by a `OutputNumbers` each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NO_SEQUENCE: Final = 0
 """trace_processor makes the thread that a sequence describes an argument of its other events."""
 
 
-class Place(NamedTuple):
+class OutputNumbers(NamedTuple):
     """The numbers in the packets of one trace.
 
     Attributes:
@@ -55,10 +55,10 @@ class Owner(NamedTuple):
 class Tracks:
     """A maker of tracks; `take` gives their packets."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: OutputNumbers) -> None:
         self._place = place
         self._next = place.first + 1
-        self._made: dict[tuple[object, ...], int] = {}
+        self._uuids: dict[tuple[object, ...], int] = {}
         self._pids: dict[int, int] = {}
         self._any: dict[int, int] = {}
         self._unnamed: dict[int, int] = {}
@@ -87,7 +87,7 @@ class Tracks:
 
     def within(self, parent: int, name: str) -> int:
         """The track of a name within another; the same number at each call."""
-        return self._named(packets.CUSTOM, parent, name)
+        return self._find_or_add(packets.CUSTOM, parent, name)
 
     def new(self, count: int) -> int:
         """The first of `count` new numbers in a row, for tracks that the caller writes."""
@@ -97,13 +97,13 @@ class Tracks:
 
     def counter(self, parent: int, name: str) -> int:
         """The counter of a name within another track."""
-        return self._named(packets.COUNTER, parent, name)
+        return self._find_or_add(packets.COUNTER, parent, name)
 
-    def _named(self, kind: int, parent: int, name: str) -> int:
+    def _find_or_add(self, kind: int, parent: int, name: str) -> int:
         key = (kind, parent, name)
-        found = self._made.get(key)
+        found = self._uuids.get(key)
         if found is None:
-            found = self._made[key] = self.new(1)
+            found = self._uuids[key] = self.new(1)
             self._put(found, parent, kind, name)
         return found
 
@@ -113,7 +113,7 @@ class Tracks:
         Two of one pid that have different names are two.
         """
         key = (packets.PROCESS, pid, name)
-        found = self._made.get(key)
+        found = self._uuids.get(key)
         if found is None and pid is not None:
             # Its name may be known only later, or only elsewhere.
             found = self._any.get(pid) if name is None else self._unnamed.pop(pid, None)
@@ -127,15 +127,15 @@ class Tracks:
                 self._any.setdefault(pid, found)
                 if name is None:
                     self._unnamed[pid] = found
-        self._made[key] = found
+        self._uuids[key] = found
         return found, self._pids[found]
 
     def _thread(self, owner: Owner) -> int:
         process, pid = self._process(owner.pid, owner.process)
         key = (packets.THREAD, process, owner.tid, owner.thread)
-        found = self._made.get(key)
+        found = self._uuids.get(key)
         if found is None:
-            found = self._made[key] = self.new(1)
+            found = self._uuids[key] = self.new(1)
             tid = self._free(owner.tid, pid)
             self._put(found, 0, packets.THREAD, owner.thread, pid, tid)
         return found

@@ -18,11 +18,11 @@ from tracetime.graph.arguments import PolicyName
 from tracetime.trace.events_table import REALTIME, Columns
 from tracetime.trace.slices_table import Slices
 from tracetime.trace.trace import Trace
-from tracetime.verbs.event_baking.events import Events, rows_with_time
-from tracetime.verbs.event_baking.flows import Joined
-from tracetime.verbs.event_baking.reasons import counted
+from tracetime.verbs.event_baking.events import EventWriter, rows_with_time
+from tracetime.verbs.event_baking.flows import SliceArrows
+from tracetime.verbs.event_baking.reasons import nonzero_counts
 from tracetime.verbs.event_baking.slices import parents_first, put_slices
-from tracetime.verbs.event_baking.tracks import Place, Tracks
+from tracetime.verbs.event_baking.tracks import OutputNumbers, Tracks
 
 _CLEARED: Final = 1
 """A sequence flag: what was interned before does not count."""
@@ -38,7 +38,7 @@ class Output(Protocol):
         """Write whole packets; returns how many bytes these became."""
 
 
-class Written(NamedTuple):
+class WriteSummary(NamedTuple):
     """The outcome of writing.
 
     Attributes:
@@ -65,8 +65,8 @@ def write_events(
     file: Output,
     policy: PolicyName,
     progress: Callable[[int], None] | None = None,
-    place: Place | None = None,
-) -> Written:
+    place: OutputNumbers | None = None,
+) -> WriteSummary:
     """Write the events of a trace of any format as track events.
 
     Args:
@@ -79,7 +79,7 @@ def write_events(
     Raises:
         TraceError: as `Trace.events`.
     """
-    place = Place() if place is None else place
+    place = OutputNumbers() if place is None else place
     clock = clock_of(trace) if place.clock is None else place.clock
     slices = _slices_of(trace, policy, progress)
     packets, tracks = EventPackets(place.sequence, clock, place.machine), Tracks(place)
@@ -88,7 +88,7 @@ def write_events(
     file.write(made.state_packet(place.sequence, _CLEARED, True, False, 0, place.machine))
     tied = not place.snapshot
     as_chrome = trace.perfetto_reads == "json"
-    events = Events(packets, tracks, trace.vocabulary, slices is not None, as_chrome)
+    events = EventWriter(packets, tracks, trace.vocabulary, slices is not None, as_chrome)
     for columns in _batches(trace, policy, progress):
         if not tied:
             times = columns["trace_time"][rows_with_time(columns)]
@@ -102,19 +102,19 @@ def write_events(
     if slices is not None:
         table, arrows = slices._read_with_arrows()
         table, outer = parents_first(table)
-        flows = Joined(table, arrows, place.first)
+        flows = SliceArrows(table, arrows, place.first)
         for _ in put_slices(packets, table, outer, tracks, flows):
             file.write(tracks.take())
             file.write(packets.take())
         left_out |= arrows.lost
-        left_out |= {"no_room": slices.left_out, "arrow_back": flows.back}
-    return Written(
+        left_out |= {"no_room": slices.left_out, "arrow_back": flows.n_left_out}
+    return WriteSummary(
         ClockId(clock),
         packets.kept,
         packets.forced,
         events.unresolved,
         events.early,
-        counted(left_out),
+        nonzero_counts(left_out),
         tracks.free_pid,
     )
 
@@ -147,7 +147,7 @@ def _slices_of(
         return None
 
 
-def _snapshot(trace: Trace, place: Place, clock: int, ns: int, policy: PolicyName) -> bytes:
+def _snapshot(trace: Trace, place: OutputNumbers, clock: int, ns: int, policy: PolicyName) -> bytes:
     """The packet that names the trace clock, and gives the reading of REALTIME at a time."""
     readings = [(clock, ns, 1)]
     if clock != REALTIME.clock:

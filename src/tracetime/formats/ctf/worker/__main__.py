@@ -206,7 +206,7 @@ class Reader:
         """Keep the fault of a trace; the first one counts."""
         self.batch.drop_half_a_row()
         if self.damage is None:
-            self.damage = {"error": _said(error), "folder": self.folder}
+            self.damage = {"error": _message_of(error), "folder": self.folder}
 
     def flush(self) -> None:
         """Write the events that are waiting."""
@@ -445,7 +445,7 @@ def _read_all(reader: Reader) -> None:
             return
 
 
-def _said(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     if isinstance(error, bt2._Error):
         return _text(error[0].message)
     return str(error) if isinstance(error, DamagedError) else f"it takes too much: {error!r}"

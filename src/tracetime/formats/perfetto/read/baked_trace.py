@@ -185,7 +185,7 @@ class SourceRows:
         made = dict(columns)
         n = len(columns["packet"])
         source = self._until(int(columns["packet"][-1]) if n else -1)
-        ours, theirs = _matched(columns, source)
+        ours, theirs = _match_rows(columns, source)
         for name in _READ:
             made[name] = columns[name].copy()
             made[name][ours] = source[name][theirs]
@@ -220,7 +220,7 @@ class SourceRows:
         return found
 
 
-def _matched(columns: Columns, source: Columns) -> tuple[Numbers, Numbers]:
+def _match_rows(columns: Columns, source: Columns) -> tuple[Numbers, Numbers]:
     """The matching rows of a baked trace and of its source.
 
     Rows of one kind in one packet are the same in order, where there are as many: items that were

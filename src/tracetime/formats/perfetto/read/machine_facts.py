@@ -31,7 +31,7 @@ def machine_facts(beginning: bytes) -> MachineFacts:
     info: dict[int, int | bytes] = {}
     identity: tuple[bytes, ...] = ()
     processor, boot_id = "", b""
-    for packet in _described(beginning):
+    for packet in _candidate_packets(beginning):
         inside = dict(_fields_of(packet))
         if inside.get(_MACHINE_ID):
             continue
@@ -48,7 +48,7 @@ def machine_facts(beginning: bytes) -> MachineFacts:
     )
 
 
-def _described(data: bytes) -> Iterator[bytes]:
+def _candidate_packets(data: bytes) -> Iterator[bytes]:
     """The packets in which one of `_TAGS` may be: nearly all have none."""
     at, place = 0, -1
     while at < len(data):

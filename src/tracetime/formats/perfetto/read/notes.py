@@ -34,7 +34,7 @@ ClockOf = Callable[[tuple[int, int, int, int]], ClockId]
 
 def bounds_between(syncs: RemoteSyncs, clock_of: ClockOf) -> Between:
     """The bounds, for a graph."""
-    grouped = _Grouped(syncs.bounds())
+    grouped = _Groups(syncs.bounds())
     hosts = {clock: clock_of((clock, 0, 0, _HOST)) for clock in set(grouped.clocks)}
     pairs = [
         (hosts[clock], clock_of((clock, 0, 0, machine)))
@@ -47,7 +47,7 @@ def unused_bounds(syncs: RemoteSyncs, clock_of: ClockOf) -> Iterator[Note]:
     """Yield the readings that bound nothing, by clock of the client."""
     if not syncs.unused_bounds().size:
         return
-    unused, used = _Grouped(syncs.unused_bounds()), _Grouped(syncs.bounds())
+    unused, used = _Groups(syncs.unused_bounds()), _Groups(syncs.bounds())
     counts = np.diff(used.ends, prepend=0).tolist()
     n_used = dict(zip(zip(used.clocks, used.machines, strict=True), counts, strict=True))
     begins = [0, *unused.ends.tolist()][:-1]
@@ -86,7 +86,7 @@ def _counts_ns(domain: ClockDomain) -> bool:
     return domain.ns_per_tick in (None, 1) and domain.valid_bits == 64
 
 
-class _Grouped:
+class _Groups:
     """The rows of a table that begins with clocks and machines, by these as they first appear.
 
     Attributes:

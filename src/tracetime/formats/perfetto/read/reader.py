@@ -426,7 +426,7 @@ class PerfettoTrace(Trace):
         if self._end is None:
             self._keep(self._look_ahead())
         if self._end is None:
-            self._end = self._completed(self._look_ahead())
+            self._end = self._complete(self._look_ahead())
         return self._end.importer
 
     def _keep(self, end: _End) -> None:
@@ -435,7 +435,7 @@ class PerfettoTrace(Trace):
         if not end.importer.changes_at_end:
             self._end = end
 
-    def _completed(self, end: _End) -> _End:
+    def _complete(self, end: _End) -> _End:
         """Place the packets that add snapshots of clocks when they are placed at the end."""
         importer = self._importer(silent=True)
         importer.decide_with(end.importer)

@@ -249,8 +249,8 @@ def read_slices(
         baked: whether what is read has the readings of the source of a baked trace.
     """
     readings = None if bars is None else SliceReadings(trace.machines, baked)
-    log = _logged(read, reading, readings, ARGS_LIMIT if with_args else 0)
-    slices = _replayed(trace, log, reading)
+    log = _read_log(read, reading, readings, ARGS_LIMIT if with_args else 0)
+    slices = _replay(trace, log, reading)
     found: Mapping[str, pa.Array] = {}
     if readings is not None and bars is not None:
         ends = slices.ends(trace, readings)
@@ -266,13 +266,13 @@ def read_slice_ends(trace: Trace, read: Read) -> SliceEnds | None:
     """
     readings = SliceReadings(trace.machines)
     reading = SliceReading()
-    log = _logged(read, reading, readings, 0)
+    log = _read_log(read, reading, readings, 0)
     if len([clock for clock in readings.clocks if clock.clock]) < 2:
         return None
-    return _replayed(trace, log, reading).ends(trace, readings)
+    return _replay(trace, log, reading).ends(trace, readings)
 
 
-def _logged(
+def _read_log(
     read: Read, reading: SliceReading, readings: SliceReadings | None, args_limit: int
 ) -> SliceLog:
     """Read a trace, and return its entries."""
@@ -289,7 +289,7 @@ def _logged(
     return log
 
 
-def _replayed(trace: Trace, log: SliceLog, reading: SliceReading) -> ReplayedSlices:
+def _replay(trace: Trace, log: SliceLog, reading: SliceReading) -> ReplayedSlices:
     """The slices that the entries make."""
     order = in_order(*log.order())
     go_on(trace)

@@ -184,7 +184,7 @@ class RecordedClocks:
 
     @property
     def sequences(self) -> int:
-        """How many packet sequences there are; they are numbered from 1."""
+        """The number of packet sequences; they are numbered from 1."""
         return len(self._sequences)
 
     def _sequence_of(self, clock: ClockId) -> Sequence:
@@ -212,7 +212,7 @@ class RecordedClocks:
         Raises:
             UsageError: it is not recorded.
         """
-        return self._recorded(clock).written
+        return self._recorded_clock(clock).written
 
     def event_clock(self, clock: ClockLike | None) -> EventClock:
         """The clock that a caller named for an event; None for the clock of trace time.
@@ -221,7 +221,7 @@ class RecordedClocks:
             UsageError: it is not recorded, or no snapshot leads from it to trace time so far: such
                 an event would be lost.
         """
-        known = self._recorded(clock)
+        known = self._recorded_clock(clock)
         others = self._ties.with_clock(known.written)
         if self.trace_clock in others or not self._buffer.has_room(1):
             return known.events
@@ -241,7 +241,7 @@ class RecordedClocks:
     def _name(self, clock: ClockId) -> str:
         return self._clocks[clock].events.name
 
-    def _recorded(self, clock: ClockLike | None) -> RecordedClock:
+    def _recorded_clock(self, clock: ClockLike | None) -> RecordedClock:
         if clock is None:
             if self.trace_clock is None:
                 raise UsageError("no clock has been read yet: say which the event is in")

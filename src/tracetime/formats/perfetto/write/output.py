@@ -90,7 +90,7 @@ class TraceOutput:
         self._synced = 0
         self._target = file_target(self.path)
         try:
-            self._file, self._made = self._locked()
+            self._file, self._made = self._lock()
         except OSError as error:
             raise self._refusal(error, "give another path") from error
         if not (overwrite or self._holds_nothing()):
@@ -100,7 +100,7 @@ class TraceOutput:
                 "it with --force"
             )
 
-    def _locked(self) -> tuple[IO[bytes], bool]:
+    def _lock(self) -> tuple[IO[bytes], bool]:
         """The file, with its lock, and whether it was made for this recording."""
         while True:
             made = True

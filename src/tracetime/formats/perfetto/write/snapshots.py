@@ -155,7 +155,7 @@ class Orders:
 
 
 def _room(order: Order) -> int:
-    """How much room is below it."""
+    """The room below the hashes of an order."""
     return min(order.hashes)
 
 
@@ -193,7 +193,7 @@ part of a trace describes its clocks, too."""
 _TRACE_CLOCKS: Final = ("BOOTTIME", "MONOTONIC", "MONOTONIC_RAW", "REALTIME")
 
 
-class _Written(NamedTuple):
+class _WrittenClock(NamedTuple):
     """One clock in the packet: its reading, the unit of that, and its raw ticks."""
 
     read: Aligned
@@ -295,7 +295,7 @@ class SnapshotPackets:
         clocks: Mapping[ClockId, RecordedClock],
         counts: Mapping[ClockId, tuple[int, int]],
         main: bool,
-    ) -> dict[ClockId, _Written]:
+    ) -> dict[ClockId, _WrittenClock]:
         """The contents of the packet, by written clock."""
         written = {}
         reference = clocks[snapshot.reference or snapshot.clocks[0]].domain
@@ -325,7 +325,7 @@ class SnapshotPackets:
             unit_ns = snapshot.readings[clock].unit_ns
             if unit_ns == 1:
                 read = self._aligner.align(read, known.domain, reference, main=main)
-            written[known.written] = _Written(read, unit_ns, raw)
+            written[known.written] = _WrittenClock(read, unit_ns, raw)
         return written
 
     def _fill(
@@ -333,8 +333,8 @@ class SnapshotPackets:
         filler: ClockId,
         snapshot: Snapshot,
         clocks: Mapping[ClockId, RecordedClock],
-        written: Mapping[ClockId, _Written],
-    ) -> _Written:
+        written: Mapping[ClockId, _WrittenClock],
+    ) -> _WrittenClock:
         reference = snapshot.reference or snapshot.clocks[0]
         if self._clocks.get(filler) is None:
             self._clocks.declare(ClockDomain(filler, name=FILLER_NAME))
@@ -345,7 +345,7 @@ class SnapshotPackets:
         snapshot: Snapshot,
         clocks: Mapping[ClockId, RecordedClock],
         order: Order,
-        written: Mapping[ClockId, _Written],
+        written: Mapping[ClockId, _WrittenClock],
         circumstances: Circumstances,
     ) -> Extension:
         described = self._clocks.undescribed & {*clocks, *order.clocks}
