@@ -17,7 +17,8 @@ from tracetime.analysis.groups import Between, Counts
 from tracetime.analysis.snapshots import Written
 from tracetime.analysis.survey import MOST_ORDERED, Survey
 from tracetime.clocks.ids import ClockId
-from tracetime.doctor.finding import Finding
+from tracetime.doctor import exchanges
+from tracetime.doctor.finding import Finding, in_order
 from tracetime.doctor.machines import tied_machines
 from tracetime.doctor.placement import _beyond
 from tracetime.formats.perfetto.read.wire import Pass
@@ -267,3 +268,35 @@ def test_of_very_many_loops_the_ends_are_looked_for_one_by_one(monkeypatch):
     assert list(islice(triangles.ends(clocks[0]), 3)) == clocks[1:4]
     assert len(asked) <= 4
     assert list(triangles.ends(clocks[57])) == clocks[58:]
+
+
+def test_the_tick_of_a_clock_that_many_are_read_with_is_looked_for_once(written, monkeypatch):
+    asked = []
+    visible = Survey.visible_tick_ns
+    monkeypatch.setattr(
+        Survey, "visible_tick_ns", lambda self, clock: asked.append(clock) or visible(self, clock)
+    )
+    with tt.open_trace(written(costly.with_monotonic(40)), max_tubes=8) as trace:
+        found = [f for f in in_order(tt.diagnose(trace)) if f.code == "snapshots-too-sparse"]
+    assert len({clock for one in found for clock in one.clocks}) > 30
+    assert len(asked) == len(set(asked)) > 30
+
+
+def test_lists_whose_clocks_may_be_exchanged_are_found_in_columns(written, monkeypatch):
+    """Of many that are not, none is looked at alone."""
+    alone, apart = [], 5_000_000
+    in_some = exchanges._in_some
+    monkeypatch.setattr(
+        exchanges, "_in_some", lambda series, i, j: alone.append((i, j)) or in_some(series, i, j)
+    )
+    parts = list(costly.with_monotonic(40))
+    with tt.open_trace(written(parts)) as trace:
+        assert "clocks-exchanged" not in {f.code for f in tt.diagnose(trace)}
+    assert not alone
+    for k in range(5):
+        at = costly.START + k * costly.SECOND
+        pair = (at, at + apart) if k != 2 else (at + apart, at)
+        parts.append(costly.snapshot([(costly.BOOTTIME, pair[0]), (900, pair[1])]))
+    with tt.open_trace(written(parts)) as trace:
+        (found,) = (f for f in in_order(tt.diagnose(trace)) if f.code == "clocks-exchanged")
+    assert alone == [(0, 1)] and ClockId(900) in found.clocks

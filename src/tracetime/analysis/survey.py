@@ -96,6 +96,8 @@ class Survey:
         self.graph: Graph = inner(trace.clocks)
         # Findings examine what happened to one pair, then to the next.
         self._shared = lru_cache(1)(self.graph.shared)
+        # The clocks of many pairs are compared with one.
+        self.tick_ns = lru_cache(1 << 10)(self._tick_ns)
         self.trace_clock: ClockId = trace.trace_clock
         self.infos: dict[ClockId, ClockInfo] = {info.clock: info for info in self.graph.clocks()}
         self.spans = ReadingSpans(self.graph)
@@ -330,7 +332,7 @@ class Survey:
             return None
         return replace(self.trace_clock, clock=_BOOTTIME)
 
-    def tick_ns(self, clock: ClockId) -> int:
+    def _tick_ns(self, clock: ClockId) -> int:
         """The resolution of a clock: its unit at least, and what its readings show."""
         recorded = self.trace.recorded_domains.get(clock)
         # The graph's own is 1 where half-widths were measured: they hold the tick.

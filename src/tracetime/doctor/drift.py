@@ -255,14 +255,19 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
     pairs = [pair for pair in slow if not _counts_otherwise(survey, pair[0])]
     gaps = _Gaps.of(survey.together(*pair) for pair in pairs)
     far = _whole(survey, gaps.snapshots) & (gaps.gap > 0) & (gaps.gain > survey.tolerance_ns)
+    rows = np.flatnonzero(far)
+    which = np.searchsorted(gaps.first, rows, side="right") - 1
     # They ascend: no need of np.unique, which imports masked arrays.
-    for k in dict.fromkeys(np.searchsorted(gaps.first, np.flatnonzero(far), "right").tolist()):
-        here, there = pair = pairs[k - 1]
-        found = gaps.pair(k - 1)
-        # A COARSE clock, or one with a long unit, gains or loses a tick between two readings: that
-        # is not drift.
-        ticks = sum(tick for clock in pair if (tick := survey.tick_ns(clock)) > 1)
-        bad = far[gaps.first[k - 1] : gaps.first[k]] & (found.gain > survey.tolerance_ns + ticks)
+    numbers = list(dict.fromkeys(which.tolist()))
+    # A COARSE clock, or one with a long unit, gains or loses a tick between two readings: that is
+    # not drift.
+    ticks = np.zeros(len(pairs))
+    for k in numbers:
+        ticks[k] = sum(tick for clock in pairs[k] if (tick := survey.tick_ns(clock)) > 1)
+    far[rows] = gaps.gain[rows] > survey.tolerance_ns + ticks[which]
+    for k in numbers:
+        here, there = pair = pairs[k]
+        found, bad = gaps.pair(k), far[gaps.first[k] : gaps.first[k + 1]]
         noise = _noise_ns(survey, here, there, found.ours, found.theirs)
         if noise is not None:
             alone = _alone(survey, noise)

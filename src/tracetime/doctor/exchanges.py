@@ -6,11 +6,13 @@ each match the readings of the other; or BOOTTIME, which includes suspends, is b
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tracetime.analysis.snapshots import Series, Values
 from tracetime.analysis.survey import Survey
@@ -20,6 +22,9 @@ from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding, Severity, all_of
 from tracetime.graph.values import difference
 from tracetime.text import count
+
+Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 EXCHANGED: Final = "clocks-exchanged"
 BELOW: Final = "boottime-below-monotonic"
@@ -62,8 +67,15 @@ class _Exchanged(NamedTuple):
 def exchanged(survey: Survey) -> Iterator[Finding]:
     """Yield findings about clocks exchanged in some snapshots, or in all."""
     found: dict[tuple[ClockId, ClockId], _Exchanged] = {}
-    for series in survey.written.series(least=2, turning=True):
-        for pair, exchange in _in_some(series):
+    by_size: dict[int, list[tuple[int, Series]]] = defaultdict(list)
+    for number, series in enumerate(survey.written.series(least=2, turning=True)):
+        if 2 <= len(series.clocks) <= _MOST_CLOCKS:
+            by_size[len(series.clocks)].append((number, series))
+    candidates = chain.from_iterable(map(_may_be_exchanged, by_size.values()))
+    for _, series, i, j in sorted(candidates, key=lambda one: (one[0], *one[2:])):
+        exchange = _in_some(series, i, j)
+        if exchange is not None:
+            pair = min(series.clocks[i], series.clocks[j]), max(series.clocks[i], series.clocks[j])
             known = found.get(pair, _Exchanged([], 0))
             found[pair] = _Exchanged(
                 known.packets + exchange.packets, max(known.apart_ns, exchange.apart_ns)
@@ -92,37 +104,67 @@ def _finding(
     )
 
 
-def _in_some(series: Series) -> Iterator[tuple[tuple[ClockId, ClockId], _Exchanged]]:
-    """Yield pairs whose difference changes only its sign from one snapshot to the next."""
-    values = series.values_ns
-    if len(values) < 2 or not 2 <= len(series.clocks) <= _MOST_CLOCKS:
-        return
-    steps = np.diff(values, axis=0)
-    for i, j in combinations(range(len(series.clocks)), 2):
-        apart = values[:, i] - values[:, j]
-        if not (apart > 0).any() or not (apart < 0).any():
-            continue
-        # The sum of the two does not depend on which is which.
-        gap = (steps[:, i] + steps[:, j]) / 2
-        off = np.abs((apart[1:] + apart[:-1]).astype(np.float64))
-        size = np.abs(apart[1:].astype(np.float64))
-        slack = _ALIKE * size + _ALIKE_NS + _DRIFT * np.abs(gap)
-        flips = (np.sign(apart[1:]) != np.sign(apart[:-1])) & (off <= slack) & (gap >= 0)
-        flips &= (size > _SIGNIFICANT * slack) & (size >= _LEAST_NS)
-        if not flips.any():
-            continue
-        # Clocks with coarse ticks overtake each other all the time.
-        flips &= size > _TIMES_SPREAD * median(np.abs(np.diff(np.abs(apart))))
-        others = np.delete(steps, (i, j), axis=1)
-        if others.shape[1]:
-            flips &= np.abs(np.median(others, axis=1) - gap) <= slack
-        if flips.any():
-            state = np.append(0, np.cumsum(flips)) % 2
-            # The state with fewer snapshots is the wrong one.
-            wrong = state == (1 if 2 * state.sum() <= len(state) else 0)
-            packets = series.packets[wrong].tolist()
-            pair = sorted((series.clocks[i], series.clocks[j]))
-            yield (pair[0], pair[1]), _Exchanged(packets, int(np.abs(apart[wrong]).max()))
+def _may_be_exchanged(
+    listed: list[tuple[int, Series]],
+) -> Iterator[tuple[int, Series, int, int]]:
+    """Yield lists, each with two of its clocks that change places in it.
+
+    listed: lists of so many clocks each, in columns one after the other, with their numbers.
+    """
+    values = np.concatenate([series.values_ns for _, series in listed])
+    ends = np.cumsum([len(series.packets) for _, series in listed])
+    within = np.ones(len(values) - 1, dtype=bool)
+    within[ends[:-1] - 1] = False
+    for i, j in combinations(range(values.shape[1]), 2):
+        rows = np.flatnonzero(_flips(values, i, j).is_flip & within)
+        for k in dict.fromkeys(np.searchsorted(ends, rows, side="right").tolist()):
+            yield *listed[k], i, j
+
+
+class _Flips(NamedTuple):
+    """What two clocks of a list do from each snapshot to the next.
+
+    Attributes:
+        is_flip: whether their difference changes only its sign.
+        apart: the difference in each snapshot, ns, int64; one more than the others.
+        size: its absolute value in the later snapshot, float64.
+        gap, slack: how far both go, and by how much that may be wrong, ns, float64.
+    """
+
+    is_flip: Mask
+    apart: Values
+    size: Floats
+    gap: Floats
+    slack: Floats
+
+
+def _flips(values: Values, i: int, j: int) -> _Flips:
+    """Return where two columns of readings may be exchanged, by the two alone."""
+    apart = values[:, i] - values[:, j]
+    # The sum of the two does not depend on which is which.
+    gap = (np.diff(values[:, i]) + np.diff(values[:, j])) / 2
+    off = np.abs((apart[1:] + apart[:-1]).astype(np.float64))
+    size = np.abs(apart[1:].astype(np.float64))
+    slack = _ALIKE * size + _ALIKE_NS + _DRIFT * np.abs(gap)
+    is_flip = (np.sign(apart[1:]) != np.sign(apart[:-1])) & (off <= slack) & (gap >= 0)
+    is_flip &= (size > _SIGNIFICANT * slack) & (size >= _LEAST_NS)
+    return _Flips(is_flip, apart, size, gap, slack)
+
+
+def _in_some(series: Series, i: int, j: int) -> _Exchanged | None:
+    """Return the snapshots in which two clocks of a list are exchanged; None where in none."""
+    flips, apart, size, gap, slack = _flips(series.values_ns, i, j)
+    # Clocks with coarse ticks overtake each other all the time.
+    flips &= size > _TIMES_SPREAD * median(np.abs(np.diff(np.abs(apart))))
+    others = np.delete(np.diff(series.values_ns, axis=0), (i, j), axis=1)
+    if others.shape[1]:
+        flips &= np.abs(np.median(others, axis=1) - gap) <= slack
+    if not flips.any():
+        return None
+    state = np.append(0, np.cumsum(flips)) % 2
+    # The state with fewer snapshots is the wrong one.
+    wrong = state == (1 if 2 * state.sum() <= len(state) else 0)
+    return _Exchanged(series.packets[wrong].tolist(), int(np.abs(apart[wrong]).max()))
 
 
 def _by_events(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Finding]:

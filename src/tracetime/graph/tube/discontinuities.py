@@ -322,6 +322,9 @@ class PairDiscontinuities(_Columns, Sequence[PairDiscontinuity]):
         """Those of each key, by where the key comes first."""
         if not self:
             return
+        if (keys == keys[0]).all():
+            yield self
+            return
         _, first, of = np.unique(keys, return_index=True, return_inverse=True)
         order = np.argsort(first[of], kind="stable")
         ends = np.flatnonzero(np.diff(first[of][order])) + 1

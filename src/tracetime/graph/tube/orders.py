@@ -229,11 +229,12 @@ class Orders:
         Returns:
             int64, int64 and bool, of one length, in no order.
         """
+        pairs = self._of_clock().get(clock)
+        if pairs is None:
+            return (np.empty(0, np.int64),) * 2 + (np.empty(0, np.bool_),)
         columns = self.columns()
-        no_readings: Values = np.empty(0, dtype=np.int64)
-        parts: list[tuple[Values, Values, npt.NDArray[np.bool_]]]
-        parts = [(no_readings, no_readings, np.empty(0, dtype=np.bool_))]
-        for number, is_one in self._of_clock().get(clock, []):
+        parts: list[tuple[Values, Values, npt.NDArray[np.bool_]]] = []
+        for number, is_one in pairs:
             one, other, one_first = columns.one_ts, columns.other_ts, columns.one_first
             if len(self._numbers) > 1:
                 rows = self._rows(number)
@@ -241,8 +242,8 @@ class Orders:
             every = slice(None, None, len(one) // _MOST_SAMPLED + 1)
             one, other, one_first = one[every], other[every], one_first[every]
             parts.append((one, other, ~one_first) if is_one else (other, one, one_first))
-        own, others, is_later = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return own, others, is_later
+        ours, theirs, is_later = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return ours, theirs, is_later
 
     def _of_clock(self) -> dict[ClockId, list[tuple[int, bool]]]:
         """By clock, a few of its pairs by number, and whether it is their first clock."""
