@@ -10,8 +10,9 @@ from merge_worlds import kineto_of_one_rank
 from seeds import seeds
 
 import tracetime as tt
+from benchmarks.small_folders import two_jobs
 from tools.make_ranks import make_ranks
-from tracetime._kernels.merging import spreads
+from tracetime._kernels.merging import may_fit, spreads
 from tracetime.merging import alignment
 from tracetime.merging.alignment import LEAST, Meetings, align
 from tracetime.merging.merged_traces import MergedTraces
@@ -173,16 +174,66 @@ def test_many_collectives_of_different_times_are_not_aligned(seed):
 
 
 def test_how_far_a_file_is_off_itself_is_computed_once(tmp_path, monkeypatch):
-    of_itself, fit = [], alignment._fit
+    of_itself = []
 
-    def counted(one, other, shift, *more):
-        of_itself.extend([one] if one is other and shift == 1 else [])
-        return fit(one, other, shift, *more)
+    def counted(ends, kinds, its_ends, *more):
+        of_itself.extend([1] if ends is its_ends and more[1][0] == 1 else [])
+        return spreads(ends, kinds, its_ends, *more)
 
-    monkeypatch.setattr(alignment, "_fit", counted)
+    monkeypatch.setattr(alignment, "spreads", counted)
     with MergedTraces([rank.path for rank in ranks_of(tmp_path, 1, 0, ranks=6)]) as joined:
         assert len(joined.ties) == 15
     assert len(of_itself) == 6
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 60), st.integers(0, 2)), min_size=LEAST, max_size=40),
+    st.integers(0, 3),
+    st.lists(st.integers(-3_000, 3_000), min_size=40, max_size=40),
+    st.sampled_from([1, 200, 2**40]),
+    st.integers(-(2**60), 2**60),
+)
+def test_what_fits_is_never_said_not_to(steps, shift, noise, longer, offset):
+    """Whatever its times and kinds, and to the nanosecond."""
+    gaps, kinds = np.array(steps).T
+    one = Meetings(np.cumsum(gaps * 1_000 * longer), kinds)
+    moved = one.part(shift, len(kinds)).ends + np.array(noise)[: len(kinds) - shift] + offset
+    other = Meetings(moved, kinds[shift:])
+    columns = (one.ends, one.kinds, other.ends, other.kinds)
+    shifts = np.arange(LEAST - len(kinds), len(moved) - LEAST + 1)
+    for k, spread in enumerate(spreads(*columns, shifts, (256, 32), (LEAST, 1e-3)).tolist()):
+        if np.isfinite(spread):
+            assert may_fit(*columns, shifts[k : k + 1], spread, 1e-3)
+            assert may_fit(*columns, shifts, spread, 1e-3)
+
+
+def test_what_is_far_off_at_every_shift_does_not_fit():
+    random, ends, kinds = job(1, kinds=1)
+    one = seen(random, ends, kinds, np.arange(200))
+    _, its_ends, _ = job(2, kinds=1)
+    other = Meetings(its_ends, kinds)
+    shifts = np.arange(LEAST - 200, 200 - LEAST + 1)
+    columns = (one.ends, one.kinds, other.ends, other.kinds)
+    assert not may_fit(*columns, shifts, one.self_distance / 4, 1e-3)
+    assert not may_fit(*columns, shifts[:0], np.inf, 1e-3)
+    with pytest.raises(ValueError, match="an end and a kind"):
+        may_fit(one.ends, kinds[:5], *columns[2:], shifts, 1.0, 1e-3)
+
+
+def test_files_of_two_jobs_are_told_apart_by_one_quick_look_at_each_pair(tmp_path, monkeypatch):
+    """How far they are off is measured of none of these pairs."""
+    measured = []
+
+    def counted(ends, kinds, its_ends, *more):
+        measured.extend([1] if ends is not its_ends else [])
+        return spreads(ends, kinds, its_ends, *more)
+
+    monkeypatch.setattr(alignment, "spreads", counted)
+    paths = two_jobs(tmp_path, 1_200, ranks=6)
+    report = tt.merge(paths, None, together=["name=meet"])
+    assert [file.offset_ns is None for file in report.files] == [False] * 6 + [True] * 6
+    within = 2 * (6 * 5 // 2)
+    assert 0 < len(measured) <= 2 * within
 
 
 @given(st.integers(0, 2**32), st.integers(20, 1_500), st.integers(1, 6))

@@ -45,10 +45,11 @@ cdef double median(double *values, Py_ssize_t n) noexcept nogil:
 
 
 cdef double spread_of(
-    const double *x, const double *y, double *some, Py_ssize_t n, int64_t least, double most_slope
+    const double *x, const double *y, double *some, Py_ssize_t n, double most_slope
 ) noexcept nogil:
-    """How far apart neighbours are off a line through points, in the middle."""
-    cdef Py_ssize_t k, far = max(n // 16, least // 4)
+    """How far apart neighbours are off a line through points, four at least, in the middle."""
+    # Neighbours that lie apart tell its slope: a few steps do not move it.
+    cdef Py_ssize_t k, far = max(n // 16, 3)
     cdef double slope
     for k in range(n - far):
         some[k] = (y[k + far] - y[k]) / max(x[k + far] - x[k], 1.0)
@@ -108,6 +109,79 @@ def spreads(
                 x[seen + n] = <double>(its_ends[i + shift] - ends[i] - off)
                 n += 1
             if n >= least and 4 * n >= some:
-                out[row] = spread_of(x, x + seen, x + 2 * seen, n, least, most_slope)
+                out[row] = spread_of(x, x + seen, x + 2 * seen, n, most_slope)
     free(x)
+    return found
+
+
+cdef bint half_agree(
+    const double *gaps,
+    const double *limits,
+    const int64_t *kinds,
+    const double *its_gaps,
+    const int64_t *its_kinds,
+    Py_ssize_t n,
+) noexcept nogil:
+    """Whether half the neighbours of some events may have the gaps of their counterparts.
+
+    gaps: from each event to the next. limits: by how much each may differ.
+    """
+    cdef Py_ssize_t k = 0, until, far = 0, same = 0
+    cdef bint here = kinds[0] == its_kinds[0], there
+    while k < n - 1:
+        until = min(n - 1, k + 64)
+        while k < until:
+            there = kinds[k + 1] == its_kinds[k + 1]
+            same += here
+            # Those whose next event is of another kind have a neighbour beyond it.
+            far += here & there & (fabs(its_gaps[k] - gaps[k]) > limits[k])
+            here = there
+            k += 1
+        if 2 * far > n:
+            return False
+    same += here
+    return same > 1 and 2 * far < same
+
+
+def may_fit(
+    const int64_t[:] ends,
+    const int64_t[:] kinds,
+    const int64_t[:] its_ends,
+    const int64_t[:] its_kinds,
+    const int64_t[:] shifts,
+    double most_ns,
+    double most_slope,
+):
+    """Whether two files may be at most so far off each other at any shift.
+
+    It is quick and no more: of those for which it is true, `spreads` says how far they are.
+
+    most_slope: of `spreads`.
+    """
+    cdef Py_ssize_t row, first, end, n = len(ends), m = len(its_ends)
+    cdef int64_t shift
+    cdef bint found = False
+    if n != len(kinds) or m != len(its_kinds) or not n or not m:
+        raise ValueError("each event has an end and a kind")
+    cdef const int64_t[::1] own = np.ascontiguousarray(kinds)
+    cdef const int64_t[::1] its_own = np.ascontiguousarray(its_kinds)
+    cdef double[::1] gaps = np.diff(ends, append=ends[n - 1]).astype(np.float64)
+    cdef double[::1] its_gaps = np.diff(its_ends, append=its_ends[m - 1]).astype(np.float64)
+    # What doubles round of the times of all events.
+    rounded = 2 + 1e-15 * (np.abs(gaps).sum() + np.abs(its_gaps).sum())
+    cdef double[::1] limits = most_ns + rounded + most_slope * np.abs(gaps)
+    with nogil:
+        for row in range(shifts.shape[0]):
+            shift = shifts[row]
+            first, end = max(0, -shift), min(n, m - shift)
+            if end > first and half_agree(
+                &gaps[first],
+                &limits[first],
+                &own[first],
+                &its_gaps[first + shift],
+                &its_own[first + shift],
+                end - first,
+            ):
+                found = True
+                break
     return found

@@ -9,13 +9,12 @@ alignment that is not clearly better than every other is none.
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.merging import spreads
+from tracetime._kernels.merging import may_fit, spreads
 
 LEAST: Final = 12
 """So many collectives must agree at least."""
@@ -48,6 +47,9 @@ _BLOCK: Final = 32
 _LOOKED_AT: Final = 64
 """So many shifts get that whole look."""
 
+_ALL_LOOKED_AT: Final = 4 * _SEEN
+"""Of a shorter file, all shifts together are looked at whether any may be right."""
+
 _MOST_OFF: Final = 1 / 3
 """So many of the neighbours of a match may be off the line."""
 
@@ -68,10 +70,15 @@ class Meetings:
     @cached_property
     def self_distance(self) -> float:
         """The least spread of the file against itself, shifted: a wrong alignment has it too."""
-        shifts = range(1, len(self.ends) - _LEAST_OF_ITSELF + 1)
-        fits = (_fit(self, self, shift, _LEAST_OF_ITSELF) for shift in shifts)
-        some = islice(filter(None, fits), _MOST_OF_ITSELF)
-        return min((fit.spread for fit in some), default=np.inf)
+        n, known = len(self.ends), np.empty(0)
+        columns = (self.ends, self.kinds) * 2
+        for first in range(1, n - _LEAST_OF_ITSELF + 1, _MOST_OF_ITSELF):
+            shifts = np.arange(first, min(first + _MOST_OF_ITSELF, n - _LEAST_OF_ITSELF + 1))
+            found = spreads(*columns, shifts, (n, 1), (_LEAST_OF_ITSELF, _MOST_DRIFT))
+            known = np.append(known, found[np.isfinite(found)])[:_MOST_OF_ITSELF]
+            if len(known) == _MOST_OF_ITSELF:
+                break
+        return float(known.min(initial=np.inf))
 
 
 class Alignment(NamedTuple):
@@ -116,6 +123,12 @@ def _by_shift(one: Meetings, other: Meetings) -> Alignment:
     shifts = np.arange(LEAST - n, m - LEAST + 1)
     columns = (one.ends, one.kinds, other.ends, other.kinds)
     limits = (LEAST, _MOST_DRIFT)
+    # Of jobs of many ranks, most pairs of files are of two jobs.
+    nearest = min(one.self_distance, other.self_distance) / _CLEARLY
+    if nearest < _FINEST_NS or (
+        min(n, m) <= _ALL_LOOKED_AT and not may_fit(*columns, shifts, nearest, _MOST_DRIFT)
+    ):
+        return _NOTHING
     scores = spreads(*columns, shifts, (_SEEN, _BLOCK), limits)
     shifts = shifts[np.argsort(scores, kind="stable")[: np.isfinite(scores).sum()]]
     shifts = shifts[: _LOOKED_AT if min(n, m) > _SEEN else 2]
@@ -167,7 +180,7 @@ def _fit(one: Meetings, other: Meetings, shift: int, least: int = LEAST) -> _Fit
 
 def _slope(x: Floats, y: Floats) -> float:
     """The median slope between neighbours that lie apart: a few steps do not move it."""
-    far = max(len(x) // 16, LEAST // 4)
+    far = max(len(x) // 16, 3)
     return float(np.median((y[far:] - y[:-far]) / np.maximum(x[far:] - x[:-far], 1.0)))
 
 

@@ -118,11 +118,6 @@ class Together(NamedTuple):
     ties: list[Tie]
     collectives: list[_Collectives]
 
-    @property
-    def counts(self) -> list[int]:
-        """The number of collectives of each file, by number of the file."""
-        return [len(side.starts) for side in self.collectives]
-
 
 def add_collectives(
     graph: Graph, files: Sequence[MergedFile], boots: Boots, rule: TogetherRule, first: int = 0
@@ -277,8 +272,8 @@ def why_not_together(
 ) -> str:
     """The reason why the collectives of a rule do not tie two files, in words."""
     what = f"slices {printable(rule.name)}" if rule.name else "kernels of PyTorch that name one"
-    counts = [found.counts[file.number] for file in (one, other)]
     here, there = (found.collectives[file.number] for file in (one, other))
+    counts = [len(side.starts) for side in (here, there)]
     shares = len(here.shared_with(there).starts), len(there.shared_with(here).starts)
     shared = min(shares)
     said = ", ".join(

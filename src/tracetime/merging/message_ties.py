@@ -48,11 +48,16 @@ def with_keys(tables: Iterable[pa.Table], keys: Iterable[str]) -> Iterator[pa.Ta
     import duckdb  # it takes a while to load
 
     texts = (key.replace("\\", "\\\\").replace('"', '\\"').replace("'", "''") for key in keys)
-    found = (f"""json_extract_string(args, '$."{key}"') as key{n}""" for n, key in enumerate(texts))
-    columns = ", ".join(["* exclude (args)", *found])
+    named = (f"""json_extract_string(args, '$."{key}"') as key{n}""" for n, key in enumerate(texts))
+    columns = ", ".join(["* exclude (args)", *named])
     with duckdb.connect() as connection:
+        # Of many files, most have none of what is looked for.
+        nothing: pa.Table | None = None
         for table in tables:
-            yield connection.from_arrow(table).project(columns).to_arrow_table()
+            if len(table) or nothing is None:
+                found = connection.from_arrow(table).project(columns).to_arrow_table()
+                nothing = found.schema.empty_table()
+            yield found if len(table) else nothing
 
 
 def times_of(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:

@@ -283,7 +283,8 @@ def _without_ties(traces: MergedTraces) -> Iterator[str]:
             continue
         together = traces.together[rule]
         if not together.ties:
-            found = f"{sum(together.counts)} slices in all {len(traces.files)} files"
+            n = sum(len(side.starts) for side in together.collectives)
+            found = f"{n} slices in all {len(traces.files)} files"
             yield f"--together {printable(text)}: {found}; it takes {LEAST} alike in two of them"
 
 
