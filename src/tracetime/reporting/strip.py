@@ -7,7 +7,7 @@ blind finds a list of them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -118,9 +118,12 @@ def clock_rows(facts: Facts) -> ClockRows:
     most = _MOST_IN_ORDER if facts.is_healthy else _MOST_ROWS
     shown = [row for row in every if row.clocks or found[row.name]][:most]
     _cover(facts, shown)
+    losing: dict[tuple[int, int], set[ClockId]] = defaultdict(set)
+    for clock in survey.lost:
+        losing[clock.clock, clock.machine].add(clock)
     for row in shown:
         row.marks, row.everywhere = _marks(facts, found[row.name])
-        row.lost = _lost(facts, row.clocks)
+        row.lost = _lost(facts, row.clocks, losing)
     others = [row for row in every[len(shown) :] if row.clocks]
     return ClockRows(shown, len(others), sum(_is_wrong(row) for row in others))
 
@@ -227,13 +230,16 @@ def _jumps(facts: Facts) -> dict[ClockId, list[Zone]]:
     }
 
 
-def _lost(facts: Facts, clocks: list[ClockId]) -> list[Zone]:
-    """Return the stretches with lost events, where those of the clock's number are all its own."""
+def _lost(
+    facts: Facts, clocks: list[ClockId], losing: Mapping[tuple[int, int], set[ClockId]]
+) -> list[Zone]:
+    """Return the stretches with lost events, where those of the clock's number are all its own.
+
+    losing: the clocks that have lost events, by number and machine.
+    """
     edges, zones = facts.histogram.edges, []
-    lost = facts.survey.lost
     for row in facts.histogram.rows:
-        key = row.clock.clock, row.clock.machine
-        ours = {c for c in lost if (c.clock, c.machine) == key}
+        ours = losing.get((row.clock.clock, row.clock.machine))
         if not ours or not ours <= set(clocks):
             continue
         bins = np.flatnonzero(row.unresolved)
