@@ -341,6 +341,36 @@ def test_a_name_of_no_clock_is_a_warning(tracetime, write, table, tmp_path):
     assert "some rows name a clock that nothing ties, such as 'MONO'" in err
 
 
+ONCE = trace(snapshot({6: HOUR, 9: 70}), snapshot({6: HOUR + 5, 3: HOUR}))
+
+
+@pytest.mark.parametrize("clocks", [None, ["TSC", "TSC"], ["MONOTONIC", "TSC"]])
+def test_ticks_that_floor_takes_for_ns_are_told_also_where_rows_name_the_clock(
+    tracetime, write, table, tmp_path, clocks
+):
+    """One snapshot says nothing of how long a tick lasts; by the tube there is no such doubt."""
+    rows = pa.table({"ts": [80, 90]})
+    if clocks is not None:
+        rows = rows.append_column("clock", pa.array(clocks))
+    source = "TSC" if clocks is None else "@clock"
+    words = ("convert", table("t.arrow", rows), "-o", tmp_path / "o.csv", "--map", f"ts:{source}")
+    words += ("--graph", write(ONCE), "--to", "BOOTTIME")
+    code, _, err = tracetime(*words)
+    assert code == 0
+    assert "TSC counts ticks, and nothing says how long one lasts" in err
+    rated = ("--policy", "tube", "--clock-rate", "TSC=1GHz")
+    assert "counts ticks" not in tracetime(*words, *rated)[2]
+
+
+def test_what_is_odd_of_two_clocks_that_rows_name_is_told_of_both(
+    tracetime, write, table, tmp_path
+):
+    rows = pa.table({"ts": [80, 90, 95], "clock": ["TSC", "MONO", None]})
+    words = ("convert", table("t.arrow", rows), "-o", tmp_path / "o.csv", "--map", "ts:@clock")
+    _, _, err = tracetime(*words, "--graph", write(ONCE), "--to", "BOOTTIME")
+    assert "TSC counts ticks" in err and "nothing ties, such as 'MONO'" in err
+
+
 @pytest.mark.parametrize("name", ["stream.arrow", "t.csv.gz"])
 def test_partial_keeps_what_comes_before_the_cut(tracetime, write, table, tmp_path, name):
     rows = pa.table({"ts": list(range(400, 100_400)), "x": [n * n for n in range(100_000)]})

@@ -19,9 +19,17 @@ from tracetime.clocks.wall_time import NS_OF_UNIT, FloatUnit
 from tracetime.columns.arrays import values_of
 from tracetime.columns.arrow_tables import check_column
 from tracetime.columns.time_columns import WrittenUnits
-from tracetime.errors import ONE_SIDED, REASONS, RESOLVED, UNKNOWN_SOURCE_CLOCK, TraceError
+from tracetime.errors import (
+    ONE_SIDED,
+    REASONS,
+    RESOLVED,
+    UNKNOWN_SOURCE_CLOCK,
+    TraceError,
+    UsageError,
+)
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.clock_graph import ClockGraph, inner
+from tracetime.graph.clock_lookup import clock_named
 from tracetime.graph.ticks import why_floor_may_be_wrong
 from tracetime.graph.tube.bars import Bars
 from tracetime.tables.column_conversion import name_of
@@ -129,6 +137,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
     rows, counts = 0, {column: Counter[str | None]() for column in columns}
     ranges = {column: _TimeRange() for column in columns}
     untied: dict[str, str] = {}
+    taken = {column: _TakenForNs(graph, clock, policy) for column in columns}
     metadata = table_metadata(clock, policy, bars)
     with contextlib.ExitStack() as stack:
         writer_class = table_writer(file_target(out), kind)
@@ -164,8 +173,11 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
                 for one in status.value_counts().to_pylist():
                     count[one["values"]] += one["counts"]
                 read_in = columns[column]
-                if column not in untied and _is_column(read_in):
-                    untied |= _missing_ties(column, batch[read_in[1:]], status)
+                if _is_column(read_in):
+                    clocks = batch[read_in[1:]]
+                    taken[column].add(clocks)
+                    if column not in untied:
+                        untied |= _missing_ties(column, clocks, status)
         output.finish(metadata)
     made = []
     for column, read_in in columns.items():
@@ -179,7 +191,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
                 counts[column][None],
                 _why_odd(graph, source, clock, policy, ranges[column])
                 if isinstance(source, ClockId)
-                else untied.get(column),
+                else "; ".join(filter(None, (taken[column].why, untied.get(column)))) or None,
             )
         )
     return TableSummary(
@@ -192,6 +204,27 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
         tuple(made),
         table.truncated,
     )
+
+
+class _TakenForNs:
+    """Why floor may be wrong about a clock that rows name: the first such clock."""
+
+    def __init__(self, graph: ClockGraph, target: ClockId, policy: PolicyName) -> None:
+        self._graph, self._target = inner(graph), target
+        self._is_open = policy == "floor"
+        self._known: set[object] = {None, ""}
+        self.why: str | None = None
+
+    def add(self, clocks: pa.Array) -> None:
+        """Look at the clocks that more rows name."""
+        if not self._is_open:
+            return
+        for name in clocks.unique().to_pylist():
+            if self.why is None and name not in self._known:
+                self._known.add(name)
+                with contextlib.suppress(UsageError):
+                    clock = clock_named(self._graph, name)
+                    self.why = why_floor_may_be_wrong(self._graph, clock, self._target)
 
 
 def _missing_ties(column: str, clocks: pa.Array, status: pa.Array) -> dict[str, str]:
