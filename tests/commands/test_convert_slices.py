@@ -140,6 +140,18 @@ def test_events_without_a_time_are_counted_and_strict_refuses_them(tracetime, wr
     assert tracetime("convert", write(SLICES), "-o", out, "--slices", "--strict")[0] == 0
 
 
+def test_lines_of_a_log_without_a_time_are_none_that_slices_lack(tracetime, write, tmp_path):
+    lines = pb.AndroidLogPacket()
+    for k in range(3):
+        lines.events.add(timestamp=10**9 + k, message="m")
+    logged = trace(packet(None, None, 1, android_log=lines))
+    path = write(SLICES + logged)
+    code, text, _ = tracetime("convert", path, "-o", tmp_path / "o.csv")
+    assert code == 0 and "3 events without a trace time" in text
+    assert "no slice" not in tracetime("convert", path, "-o", tmp_path / "s.csv", "--slices")[1]
+    assert "no slice" not in "".join(tracetime("sql", path, "select count(*) from slices")[1:])
+
+
 def test_by_the_tube_it_says_that_bake_writes_slices_which_floor_does_not_place(
     tracetime, write, tmp_path
 ):

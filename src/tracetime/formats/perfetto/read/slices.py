@@ -15,7 +15,9 @@ import pyarrow as pa
 from tracetime._kernels.perfetto.slices import SliceLog, SliceReader, replay
 from tracetime._kernels.slices import in_order
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.int_arrays import is_any_of
 from tracetime.errors import AS_IS
+from tracetime.formats.perfetto.schema import KINDS
 from tracetime.formats.replayed_slices import (
     ARGS_LIMIT,
     MOST_ENTRIES,
@@ -229,6 +231,10 @@ THREAD_NAMES: Final = (
 
 Read: TypeAlias = "Callable[[PacketObserver], Iterator[Columns]]"
 
+_NAMES: Final = ("packet", "ftrace_event", "sched_switch", "track_event_legacy")
+_IN_SLICES: Final = [code for code, kind in enumerate(KINDS) if kind.name in _NAMES]
+"""The kinds of rows that slices are made of: no line of a log, and no sample."""
+
 
 def read_slices(
     trace: Trace,
@@ -282,7 +288,10 @@ def _read_log(
         if readings is not None:
             readings.add(log, base, columns)
         base += len(columns["packet"])
-        reading.unresolved += int(np.count_nonzero(columns["status"] > AS_IS))
+        no_time = columns["status"] > AS_IS
+        reading.unresolved += int(
+            np.count_nonzero(no_time & is_any_of(columns["kind"], _IN_SLICES))
+        )
         log.next_batch(len(columns["packet"]))
     if readings is not None:
         readings.add_rest(log)
