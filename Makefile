@@ -56,9 +56,9 @@ demo: $(VENV)/.installed-report ## convert the demo trace; record the clocks of 
 # $(call show,COMMAND): print it as one would type it, and run it.
 show = @printf '\n$$ %s\n' '$(1)'; PATH="$(CURDIR)/$(BIN):$$PATH" $(1)
 
-test: $(VENV)/.installed-test ## run the tests, but for long ones (PYTEST_ARGS goes to pytest)
+test: $(VENV)/.installed-test ## run what tells whether all works here (PYTEST_ARGS goes to pytest)
 	@tools/system-packages
-	@$(BIN)/python -m pytest $(WORKERS) -m 'not sweep and not outside' $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(WORKERS) -m 'not sweep and not outside' --hypothesis-profile=few $(PYTEST_ARGS)
 
 test-all: $(VENV)/.installed-test $(VENV)/.installed-docs ## run every test
 	@tools/system-packages

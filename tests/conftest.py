@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,8 @@ settings.register_profile(
     suppress_health_check=_OF_TIME_OR_SCOPE,
 )
 settings.register_profile("deep", settings.get_profile("same"), derandomize=False)
+# The first of the same examples: `make test` names it.
+settings.register_profile("few", settings.get_profile("same"), max_examples=25)
 if "TRACETIME_SEED" in os.environ:
     settings.load_profile("deep")
 else:
@@ -52,10 +55,13 @@ _OUTSIDE = {"chrome", "spark", "cluster", "endpoint"}
 """The fixtures that start what others have made: Chromium, Spark, Ray, a server of S3."""
 _LARGE = 1 << 20
 """Bytes of a file that is gone through in `make test-all` only: there are smaller ones of its kind."""
+_MOST_CASES = 3
+"""Of a test with more cases, the first, the last and one between are no sweep."""
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    cases = defaultdict(list)
     for item in items:
         if _OUTSIDE.intersection(item.fixturenames):
             item.add_marker("outside")
@@ -64,6 +70,26 @@ def pytest_collection_modifyitems(items):
             isinstance(one, Path) and one.is_file() and one.stat().st_size > _LARGE for one in given
         ):
             item.add_marker("sweep")
+        if not {"sweep", "outside"}.intersection(mark.name for mark in item.iter_markers()):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for those in cases.values():
+        if len(those) > _MOST_CASES:
+            kept = those[0], those[len(those) // 2], those[-1]
+            for item in those:
+                if item not in kept:
+                    item.add_marker("sweep")
+    if config.getoption("--hypothesis-profile", None) == "few":
+        for function in {item.function for item in items if hasattr(item, "function")}:
+            _draw_few(function)
+
+
+def _draw_few(function):
+    """Let a test that says how many examples it draws draw a quarter of them."""
+    own = getattr(function, "_hypothesis_internal_use_settings", None)
+    few = settings.get_profile("few").max_examples
+    if own is not None and own.max_examples > few:
+        most = max(few, own.max_examples // 4)
+        function._hypothesis_internal_use_settings = settings(own, max_examples=most)
 
 
 def pytest_collection_finish():

@@ -44,11 +44,13 @@ def drawn(path, *more, loaded="os", slow_s="0", **environment):
     return (path / "drawn").read_text()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("more", [{"loaded": "constants"}, {"slow_s": "0.25"}])
 def test_examples_are_the_same_whatever_is_loaded_and_however_slow(tmp_path, more):
     assert drawn(tmp_path / "a", **more) == drawn(tmp_path / "b")
 
 
+@pytest.mark.sweep
 def test_those_of_a_deep_search_are_its_seeds(tmp_path):
     a, b, c = (
         drawn(tmp_path / name, f"--hypothesis-seed={seed}", TRACETIME_SEED=seed)
@@ -90,12 +92,14 @@ def test_a_deep_search_runs_what_draws_examples(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.sweep
 def test_it_leaves_out_what_there_is_no_time_for(tmp_path):
     done = searched(tmp_path)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "nothing was found")
     assert [path.name for path in tmp_path.glob("seed *")] == ["seed 1000001"]
 
 
+@pytest.mark.sweep
 def test_what_it_finds_is_shown_with_its_seed(tmp_path):
     done = searched(tmp_path, "-k", "falls")
     assert done.returncode == 1

@@ -89,6 +89,7 @@ def kill_one(nursery: subprocess.Popen[str], path: Path, mode: str, seed: int) -
     return flushed, flushing > flushed
 
 
+@pytest.mark.sweep
 def test_killed_at_any_moment_nothing_that_was_flushed_is_lost(nursery, tmp_path):
     in_flush = split_flushes = 0
     for seed in range(KILLS):

@@ -39,6 +39,7 @@ def test_every_call_may_interrupt_every_call_at_any_line(tmp_path, interval, lin
     assert done.stdout.endswith("\ndone\n")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("given", ["interval=0.002", "interval=None"])
 @pytest.mark.parametrize("call", ["snapshot", "flush"])
 def test_signals_that_come_all_the_time_keep_nothing_from_going_on(tmp_path, given, call):
@@ -318,6 +319,7 @@ def test_what_interrupts_itself_is_refused_where_it_can_only_wait():
     assert refused == [False]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("given", ["interval=60", "interval=None, flush_bytes=1"])
 def test_a_signals_handler_may_record(tmp_path, given):
     """Whatever it interrupts: it waited for ever for what this thread itself was holding."""

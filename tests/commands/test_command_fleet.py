@@ -167,6 +167,7 @@ def test_a_log_has_a_line_now_and_then(capsys):
     ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_leaves_whole_parts_and_no_process(spawn, tmp_path, number, code):
     traces = write_fleet(tmp_path / "traces", 300)

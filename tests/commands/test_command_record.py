@@ -241,6 +241,7 @@ def test_after_the_duration_the_command_is_terminated(record, path):
     assert snapshots_of(path) >= 2
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )

@@ -86,6 +86,7 @@ def test_commands_take_the_limits(tracetime, written, tmp_path, command):
     assert "--max-clocks" not in out + err
 
 
+@pytest.mark.sweep
 def test_a_page_has_fewer_clocks_than_a_table(tracetime, written, tmp_path):
     path = written(costly.one_snapshot((1 << 16) + 1))
     code, _, err = tracetime("report", path, "-o", str(tmp_path / "o.html"))
@@ -108,6 +109,7 @@ print(status["VmHWM"].split()[0])
 """
 
 
+@pytest.mark.sweep
 @LINUX
 @pytest.mark.parametrize(
     ("size", "message"), [(255 << 20, "0"), (256 << 20, "Perfetto's own limit")]

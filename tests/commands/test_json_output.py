@@ -31,6 +31,7 @@ def samples(tmp_path_factory):
     return every_sample(tmp_path_factory.mktemp("json"))
 
 
+@pytest.mark.sweep
 def test_every_schema_has_samples(samples):
     assert set(samples) == set(NAMES)
 

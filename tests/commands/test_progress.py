@@ -161,6 +161,7 @@ main()
 """
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "words",
     [

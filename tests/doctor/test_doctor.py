@@ -187,6 +187,7 @@ def test_healthy_traces_have_nothing_above_a_note(name):
         assert [f for f in diagnose(trace) if f.severity != "info"] == []
 
 
+@pytest.mark.sweep
 def test_every_trace_can_be_examined():
     for path in files("traces/*trace"):
         with open_trace(path, partial=True) as trace:

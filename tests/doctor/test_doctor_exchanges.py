@@ -111,6 +111,7 @@ def test_a_suspend_of_the_wrong_sign_says_that_they_are_exchanged():
     assert (reported.severity, "exchanged" in reported.title) == ("error", True)
 
 
+@pytest.mark.sweep
 def test_no_shared_trace_has_exchanged_clocks():
     for path in files("traces/*trace"):
         with open_trace(path, partial=True) as read:

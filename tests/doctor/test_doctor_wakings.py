@@ -177,6 +177,7 @@ def test_times_at_the_ends_of_int64():
     assert found.worst_ns == pytest.approx(2**63)
 
 
+@pytest.mark.sweep
 def test_many_threads_and_bundles():
     """More events than are replayed at once; bundles come as recorders read them, CPU by CPU."""
     packets, n = [], 0

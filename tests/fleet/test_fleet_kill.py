@@ -55,6 +55,7 @@ def command_of(process):
         return b""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", SEEDS)
 def test_after_the_whole_run_was_killed_another_goes_on(spawn, traces, tmp_path, seed):
     chance = random.Random(seed)

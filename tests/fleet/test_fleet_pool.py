@@ -30,6 +30,7 @@ def test_nothing_to_do_is_nothing():
     assert list(run_in_pool(die_if_told, [], died, 2, GB)) == []
 
 
+@pytest.mark.sweep
 def test_a_trace_that_kills_its_process_is_rejected_and_the_others_are_done():
     uris = ["a", "b", "kill 1", *map(str, range(6)), "kill 2", "z"]
     done = [uri for _, uri in run_in_pool(die_if_told, uris, died, 2, GB)]

@@ -21,7 +21,10 @@ from fleets import (
 
 pytest_plugins = ["cli"]
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks in /proc")
+pytestmark = [
+    pytest.mark.outside,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks in /proc"),
+]
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 

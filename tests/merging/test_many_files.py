@@ -265,6 +265,7 @@ def test_what_two_long_files_share_ties_a_short_one_to_both(tmp_path, order):
     assert all(file.half_width_ns is not None for file in report.files)
 
 
+@pytest.mark.sweep
 def test_bars_to_the_timeline_are_those_that_all_pairs_give(tmp_path, monkeypatch):
     paths = job(tmp_path, [(0, 16)] * 24)
     reports = []
@@ -289,6 +290,7 @@ def test_a_clock_that_is_set_after_most_files_end_is_told(tmp_path):
     assert step.least_ns <= 20 * MS <= step.most_ns
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("windows", [CHAIN, *ROLLING, ROLLING[1][::-1]])
 def test_files_that_share_collectives_only_with_later_ones_are_placed(tmp_path, windows):
     report = tt.merge(job(tmp_path, windows), None, together=["name=meet"])

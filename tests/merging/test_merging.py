@@ -239,6 +239,7 @@ def test_options_that_cannot_be_read(tmp_path, options, said):
         tt.merge(inputs, None, **options)
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(not SYNCTRACES.exists(), reason=NO_DATA)
 @pytest.mark.parametrize("bars", ["estimated", "guaranteed"])
 def test_two_machines_that_copy_a_file(bars):

@@ -69,6 +69,7 @@ def test_one_file_that_names_no_other(tmp_path):
     assert "unsafe-inline" not in policy.split("script-src")[1].split(";")[0]
 
 
+@pytest.mark.sweep
 def test_many_snapshots_of_many_clocks_are_thinned(tmp_path):
     random = Random(1)
     clocks = [0x8000_0000 + k for k in range(12)]
@@ -251,6 +252,7 @@ def test_without_bokeh_the_extra_is_named(monkeypatch):
         Bokeh()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "first", ["", "import tracetime.reporting.page; ", "from tracetime.reporting import Report; "]
 )

@@ -55,6 +55,7 @@ def test_as_many_pairs_as_are_measured_leave_none_out(reported, tubes):
     assert "were measured" not in page
 
 
+@pytest.mark.sweep
 def test_where_pairs_are_left_out_few_have_a_picture(reported, monkeypatch):
     parts = list(costly.clocks_with_boottime(MOST_PAIRS + 2))
     assert len(reported(parts)[0].pairs) == MOST_PAIRS
@@ -121,6 +122,7 @@ def test_a_long_chain_is_cut(reported):
     assert int(width[1]) < 2500
 
 
+@pytest.mark.sweep
 def test_of_a_full_column_those_that_have_a_picture_are_drawn(reported):
     """40 clocks with one reference: the last ten of them are stepped."""
 
@@ -139,12 +141,14 @@ def test_of_a_full_column_those_that_have_a_picture_are_drawn(reported):
     assert "and 26 more" in drawn
 
 
+@pytest.mark.sweep
 def test_untied_clocks_are_drawn_behind_a_long_chain(reported):
     _, page = reported([*costly.chain(50, events=False), costly.event(5, 127, 3)])
     (x,) = re.findall(r'<rect x="(\d+)"[^>]* class="box lost untied"', page)
     assert all(int(other) <= int(x) for other in re.findall(r'<rect x="(\d+)"', page))
 
 
+@pytest.mark.sweep
 def test_the_table_of_very_many_clocks_has_those_that_have_a_picture(reported, monkeypatch):
     monkeypatch.setattr(sections, "_MOST_CLOCKS", 12)
     parts = [*costly.clocks_with_boottime(40), costly.event(costly.START, 239)]

@@ -118,6 +118,7 @@ def test_every_finding_with_a_lane_is_linked_and_every_place_is_on_the_track(tmp
     assert marked, "nothing of it is on the strip"
 
 
+@pytest.mark.sweep
 def test_of_very_many_clocks_the_worst_have_a_lane_and_the_others_are_counted(tmp_path):
     packets = []
     for k in range(8):

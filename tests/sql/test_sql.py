@@ -429,6 +429,7 @@ def test_the_error_of_bad_sql_names_the_tables(ask, sql):
         ask(CLOCK_SYNC, sql)
 
 
+@pytest.mark.sweep
 def test_what_does_not_fit_in_memory_goes_on_in_files_that_are_removed(ask, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     sql = (

@@ -572,6 +572,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
+@pytest.mark.sweep
 def test_memory_does_not_grow_with_the_table():
     few, many = (
         int(subprocess.check_output([sys.executable, "-c", MEMORY, str(n)])) for n in (4, 64)

@@ -106,6 +106,7 @@ def test_no_slice_is_deeper_than_512():
 MANY, MOST_S = 200_000, 30
 
 
+@pytest.mark.sweep
 def test_many_slices_that_cross_each_other_are_read_in_time():
     text = document(*(event("X", i, dur=10_000_000) for i in range(MANY)))
     log = logged(text, args=0)
@@ -116,6 +117,7 @@ def test_many_slices_that_cross_each_other_are_read_in_time():
     assert time.process_time() - began < MOST_S
 
 
+@pytest.mark.sweep
 def test_many_events_of_one_time_are_sorted_in_time():
     log = logged(document(*(event("X", 5, dur=i % 7) for i in range(MANY))), args=0)
     began = time.process_time()

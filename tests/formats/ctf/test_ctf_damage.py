@@ -227,6 +227,7 @@ def test_a_worker_that_is_killed_is_damage(reading):
     assert b"babeltrace2 was killed, by hand or for want of memory" in said
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)]
 )

@@ -120,6 +120,7 @@ def test_streams_are_read_one_after_another(tmp_path):
     assert [row["timestamp"] for row in rows(Trace(streams), tmp_path)] == [7, 16, 5, 14]
 
 
+@pytest.mark.sweep
 def test_batches_hold_many_rows(tmp_path, monkeypatch):
     events = [Event(at) for at in range(1, 70_001)]
     folder = Trace({"c": [Packet(events)]}).write(tmp_path)

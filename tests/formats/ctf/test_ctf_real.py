@@ -117,6 +117,7 @@ def test_traces_of_babeltraces_tests_are_read(name, events):
         assert set(table["status"].to_pylist()) <= {"resolved"}
 
 
+@pytest.mark.sweep
 @WITH_DATA
 def test_the_machines_of_a_copy_are_tied_by_their_packets():
     with open_trace(SCP) as trace:

@@ -220,6 +220,7 @@ def test_both_ends_are_known_where_hosts_differ(tmp_path, tracetime):
         assert trace.slice_ends() is None
 
 
+@pytest.mark.sweep
 def test_many_arguments_are_several_batches(tmp_path):
     long = [{"key": "k", "value": {"stringValue": "x" * (1 << 20)}}]
     spans = [span(k, BEGIN_NS + k, BEGIN_NS + k, attributes=long) for k in range(1, 70)]

@@ -100,6 +100,7 @@ def test_timestamps_are_the_nearest_ns_of_the_double(opened, seconds):
     assert abs(got - Fraction(seconds) * 10**9) <= Fraction(1, 2) + Fraction(1, 10**6)
 
 
+@pytest.mark.sweep
 def test_a_large_chunk_comes_in_several_batches(opened):
     n = 150_000
     file = XdfFile()

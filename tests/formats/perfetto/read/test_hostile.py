@@ -194,6 +194,7 @@ def columns_of(n):
     )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", NAMED)
 def test_memory_of_names_is_bounded(tmp_path, name):
     """Beside what rows take, 64 MB of names twice, and what is in the making."""
@@ -217,6 +218,7 @@ def a_way_that_comes_and_goes(rounds, leaves):
         yield event(5, 10**6)
 
 
+@pytest.mark.sweep
 def test_what_takes_the_square_of_the_size_ends_at_a_limit(tmp_path):
     path = tmp_path / "t.pftrace"
     path.write_bytes(of(*a_way_that_comes_and_goes(2000, 20_000)))
@@ -248,6 +250,7 @@ def packed_zeros(head, n):
     return b"".join(parts) + engine.flush()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(1 << 28) - (1 << 20), 1 << 28], ids=["the largest", "too large"])
 @pytest.mark.parametrize("junk", [False, True], ids=["skipped", "junk"])
 def test_a_packet_takes_no_more_than_the_limit_of_packets(tmp_path, size, junk):

@@ -39,6 +39,7 @@ def test_clocks_that_only_go_on_keep_their_order():
         assert orders.next(dict.fromkeys(CLOCKS, ns), main=True) == first
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("n", "steps"), [(2, 200), (3, 60), (4, 60)])
 def test_each_step_back_has_a_smaller_hash(n, steps):
     """However often: two clocks have two orders only, then a clock is added that means nothing."""
