@@ -12,6 +12,7 @@ from fuzz import costly
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor import incidents
 from tracetime.doctor.jump_columns import JumpSnapshots, moved
+from tracetime.doctor.jumps import _falls_after, _ticks_per_ns
 from tracetime.graph.tube.discontinuities import PairDiscontinuities
 from tracetime.graph.tube.results import PairDiscontinuity
 
@@ -212,3 +213,47 @@ def test_between_three_snapshots_no_clock_is_stepped_thrice(name, tmp_path):
     with tt.open_trace(path) as trace:
         titles = [f.title for f in tt.diagnose(trace) if f.code == "clock-stepped"]
     assert title in titles
+
+
+def falls_one_by_one(snapshots, readings, theirs, rate):
+    """Where a clock fell, in Python's numbers: snapshot, by how much, to what, and the outlier."""
+    for k in range(len(readings) - 1):
+        if readings[k + 1] >= readings[k]:
+            continue
+
+        def missing(i, j):
+            return round((theirs[j] - theirs[i]) * rate) - (readings[j] - readings[i])
+
+        size, off = missing(k, k + 1), None
+        for one, i, j in ((k, k - 1, k + 1), (k + 1, k, k + 2)):
+            if i >= 0 and j < len(readings) and abs(missing(i, j)) <= incidents.BACK * size:
+                off = snapshots[one]
+        by = readings[k] - readings[k + 1]
+        yield (snapshots[k + 1], by, size - by, readings[k + 1], off)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 9), st.integers(-40, 40), st.integers(-3, 40)),
+        min_size=2,
+        max_size=20,
+    ),
+    st.sampled_from([1, 10**6, 10**15]),
+    st.integers(-(2**60), 2**60),
+)
+def test_falls_in_columns_are_those_of_each_alone(steps, unit, start):
+    snapshots = np.cumsum([step for step, _, _ in steps])
+    readings, theirs = (
+        np.cumsum(np.array([step[side] for step in steps]) * unit) + start for side in (1, 2)
+    )
+    rate = _ticks_per_ns(readings, theirs)
+    columns = (snapshots.tolist(), readings.tolist(), theirs.tolist())
+    fell = np.flatnonzero(readings[1:] < readings[:-1])
+    found = _falls_after(fell, snapshots, readings, theirs)
+    expected = list(falls_one_by_one(*columns, rate))
+    assert [(fall.snapshot, fall.by, fall.after, fall.off) for fall in found] == [
+        (snapshot, by, after, off) for snapshot, by, _, after, off in expected
+    ]
+    advances = [advance for _, _, advance, _, _ in expected]
+    # Above 2^53, a float that is no whole number of them.
+    assert [fall.advance for fall in found] == pytest.approx(advances, abs=2 * unit / 2**20 + 1)

@@ -18,6 +18,7 @@ from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, Severity, all_of
 from tracetime.doctor.incidents import BACK, distinct_jumps, distinct_suspends
 from tracetime.doctor.jump_columns import (
+    Floats,
     JumpSnapshots,
     Mask,
     Pair,
@@ -262,11 +263,9 @@ def _falls(survey: Survey, clock: ClockId, shared: Shared) -> list[_Fall]:
     reference = survey.reference(clock)
     for other in sorted(survey.neighbours(clock), key=lambda other: other != reference):
         snapshots, readings, theirs = shared(clock, other)
-        fell = np.flatnonzero(readings[1:] < readings[:-1]).tolist()
-        if fell:
-            rate = _ticks_per_ns(readings, theirs)
-            columns = (snapshots.tolist(), readings.tolist(), theirs.tolist())
-            return [_fall(k, *columns, rate) for k in fell]
+        fell = np.flatnonzero(readings[1:] < readings[:-1])
+        if len(fell):
+            return _falls_after(fell, snapshots, readings, theirs)
     return []
 
 
@@ -290,21 +289,25 @@ def _back(fall: _Fall) -> int:
     return fall.by + max(fall.advance, 0)
 
 
-def _fall(
-    k: int, snapshots: list[int], readings: list[int], theirs: list[int], rate: float
-) -> _Fall:
-    """Return the fall after the k-th of some snapshots."""
+def _falls_after(k: Values, snapshots: Values, readings: Values, theirs: Values) -> list[_Fall]:
+    """Return the falls after some of the snapshots, by number."""
+    rate, last = _ticks_per_ns(readings, theirs), len(readings) - 1
 
-    def missing(i: int, j: int) -> int:
+    def missing(i: Values, j: Values) -> Floats:
         """Return how much less it counted from i to j than it would have."""
-        return round((theirs[j] - theirs[i]) * rate) - (readings[j] - readings[i])
+        i, j = np.maximum(i, 0), np.minimum(j, last)
+        advance = np.rint(difference(theirs[j], theirs[i]) * rate)
+        return advance - difference(readings[j], readings[i])
 
-    size, off = missing(k, k + 1), None
+    size, off = missing(k, k + 1), np.full(len(k), -1)
     for one, i, j in ((k, k - 1, k + 1), (k + 1, k, k + 2)):
-        if i >= 0 and j < len(readings) and abs(missing(i, j)) <= BACK * size:
-            off = snapshots[one]
-    by = readings[k] - readings[k + 1]
-    return _Fall(snapshots[k + 1], by, size - by, readings[k + 1], off)
+        without = (i >= 0) & (j <= last) & (np.abs(missing(i, j)) <= BACK * size)
+        off[without] = snapshots[one[without]]
+    columns = (snapshots[k + 1], readings[k], readings[k + 1], size, off)
+    return [
+        _Fall(at, before - after, int(total) - (before - after), after, None if one < 0 else one)
+        for at, before, after, total, one in zip(*(c.tolist() for c in columns), strict=True)
+    ]
 
 
 def _set_at(falls: list[_Fall]) -> list[_Fall]:
