@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from merge_worlds import trace_of
 
 import tracetime as tt
+from benchmarks.small_folders import ring
 from tracetime.merging import alignment, boots, collectives, message_ties
 from tracetime.merging.merged_traces import MergedTraces
 
@@ -395,3 +396,21 @@ def groups(files, pairs):
         for one, other in pairs:
             least[one] = least[other] = min(least[one], least[other])
     return least
+
+
+@pytest.mark.parametrize(("most", "tables"), [(1 << 16, [12]), (25, [3, 3, 3, 3])])
+def test_the_arguments_of_many_files_are_read_by_few_queries(tmp_path, monkeypatch, most, tables):
+    """What each file has is the same."""
+    asked = []
+    projected = message_ties._projected
+
+    def counted(connection, several, columns):
+        asked.extend([len(several)] if '"id"' in columns else [])
+        return projected(connection, several, columns)
+
+    monkeypatch.setattr(message_ties, "_projected", counted)
+    monkeypatch.setattr(message_ties, "_ROWS_AT_ONCE", most)
+    report = tt.merge(ring(tmp_path, 60, files=6), None, match=["send=send recv=recv key=id"])
+    assert asked == tables
+    assert {tie.ties for file in report.files for tie in file.ties} == {10}
+    assert [len(file.ties) for file in report.files] == [2] * 6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,14 @@ from tracetime.text import count, printable
 from tracetime.trace.slices_table import Slices
 from tracetime.trace.trace import Events
 
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
 # The parts that rules of messages and of collectives share: their text, and their rows.
 
 _PART: Final = re.compile(r"(\w+)=(\S+)")
+_ROWS_AT_ONCE: Final = 1 << 16
+"""The rows of a query, but for those of the last file: a query of few rows takes as long."""
 
 
 def parts_of(text: str) -> dict[str, str] | None:
@@ -51,13 +56,27 @@ def with_keys(tables: Iterable[pa.Table], keys: Iterable[str]) -> Iterator[pa.Ta
     named = (f"""json_extract_string(args, '$."{key}"') as key{n}""" for n, key in enumerate(texts))
     columns = ", ".join(["* exclude (args)", *named])
     with duckdb.connect() as connection:
-        # Of many files, most have none of what is looked for.
-        nothing: pa.Table | None = None
+        waiting: list[pa.Table] = []
+        rows = 0
         for table in tables:
-            if len(table) or nothing is None:
-                found = connection.from_arrow(table).project(columns).to_arrow_table()
-                nothing = found.schema.empty_table()
-            yield found if len(table) else nothing
+            waiting.append(table)
+            rows += len(table)
+            if rows > _ROWS_AT_ONCE:
+                yield from _projected(connection, waiting, columns)
+                waiting, rows = [], 0
+        if waiting:
+            yield from _projected(connection, waiting, columns)
+
+
+def _projected(
+    connection: DuckDBPyConnection, tables: Sequence[pa.Table], columns: str
+) -> Iterator[pa.Table]:
+    """Yield the columns of tables, by one query: it takes a while to begin."""
+    found = connection.from_arrow(pa.concat_tables(tables)).project(columns).to_arrow_table()
+    first = 0
+    for table in tables:
+        yield found.slice(first, len(table))
+        first += len(table)
 
 
 def times_of(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
