@@ -12,18 +12,9 @@ from functools import cache, lru_cache
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Final
 
-from tracetime.clocks.families import COARSE, ONE_OSCILLATOR, ONE_RATE, posix_oscillator
+from tracetime.clocks.families import CRYSTAL_DRIFT_PPM, kind_of, posix_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_SEQUENCE_CLOCK, ClockId, ClockLike, hashed_name
 from tracetime.errors import UsageError
-
-SLEWED_DRIFT_PPM: Final = 500.0
-"""How far the kernel may slew a clock that NTP disciplines (adjtimex's limit)."""
-
-CRYSTAL_DRIFT_PPM: Final = 100.0
-"""How far a free-running crystal may be from its nominal rate."""
-
-COARSE_TICK_NS: Final = 10_000_000
-"""The largest step of a COARSE clock: the kernel's tick, at 100 Hz."""
 
 LONGEST_NS: Final = 1 << 58
 """The longest tick or half-width (9 years): two of them stay within what a tube can hold."""
@@ -37,7 +28,6 @@ another rate (ns_per_tick)."""
 _MOST_RATE_BITS: Final = 2048
 
 _TSC: Final = BUILTIN_IDS["TSC"]
-_RAW: Final = BUILTIN_IDS["MONOTONIC_RAW"]
 _ONE: Final = Fraction(1)
 
 
@@ -117,16 +107,14 @@ class ClockDomain:
     def __post_init__(self) -> None:
         clock = ClockId.parse(self.id)
         name = hashed_name(self.id) if self.name is None else self.name
-        disciplined = clock.clock in ONE_RATE if self.disciplined is None else self.disciplined
-        free_running = clock.clock == _RAW or self.disciplined is False
-        of_kind_ppm = CRYSTAL_DRIFT_PPM if free_running else SLEWED_DRIFT_PPM
+        kind = kind_of(clock)
+        disciplined = kind.in_base if self.disciplined is None else self.disciplined
+        of_kind_ppm = CRYSTAL_DRIFT_PPM if self.disciplined is False else kind.drift_ppm
         drift_ppm = of_kind_ppm if self.max_drift_ppm is None else self.max_drift_ppm
         oscillator = self.oscillator
-        if oscillator is None and clock.clock in ONE_OSCILLATOR:
+        if oscillator is None and kind.is_kernels:
             oscillator = posix_oscillator(clock.machine)
-        tick_ns = self.tick_ns
-        if tick_ns is None:
-            tick_ns = COARSE_TICK_NS if clock.clock in COARSE else 1
+        tick_ns = kind.tick_ns if self.tick_ns is None else self.tick_ns
         rate = None if self.ns_per_tick is None else _rate(clock, self.ns_per_tick)
         if not (isinstance(tick_ns, Real) and 0 < tick_ns <= LONGEST_NS):
             raise UsageError(f"tick_ns of {clock} is {tick_ns!r}: it is above 0, ns")

@@ -13,7 +13,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Final, Literal, Protocol
 
-from tracetime.clocks.domain import SLEWED_DRIFT_PPM, ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.families import SLEWED_DRIFT_PPM
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.rate import learn_rate

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from tracetime.clocks.domain import SLEWED_DRIFT_PPM, ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.families import SLEWED_DRIFT_PPM
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources.device import CalibratedDevice, TimeDomain

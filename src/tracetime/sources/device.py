@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.clocks.domain import CRYSTAL_DRIFT_PPM, ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.families import CRYSTAL_DRIFT_PPM
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import SourceError
 from tracetime.sources.names import QPC, named

@@ -26,7 +26,8 @@ from tracetime._kernels.capture import (
     read_one,
     tsc_is_steady,
 )
-from tracetime.clocks.domain import CRYSTAL_DRIFT_PPM, ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.families import CRYSTAL_DRIFT_PPM
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import SourceError
 from tracetime.sources.names import CNTVCT, HOST_OSCILLATOR, TSC, named

@@ -234,10 +234,14 @@ cdef void free_bar(const Parts *p, int64_t m, int64_t k, Bar *bar) noexcept nogi
 
 
 cdef void add_zone(Table *table, const Parts *p, int64_t m) noexcept nogil:
-    """The rows between runs m and m + 1 of one segment, the ends not included."""
+    """The rows between runs m and m + 1, the ends not included.
+
+    Where the offset may have jumped, what follows from one side says nothing on the other.
+    """
     cdef const Run *run = &p.runs[m]
     cdef const Run *after = &p.runs[m + 1]
     cdef int64_t j = run.last, i = after.first, k, first, last, bend = 0
+    cdef int64_t kind = BREAK if run.jumps == MAY_JUMP else GAP, left, right
     cdef bint doubtful = run.lone or after.lone
     cdef bint bends = (
         run.last > run.first and after.last > after.first and bent_between(p, j, i, &bend)
@@ -248,6 +252,7 @@ cdef void add_zone(Table *table, const Parts *p, int64_t m) noexcept nogil:
         first, last = p.a[k] + (k == j), p.a[k + 1] - 1
         if first > last:
             continue
+        left, right = (j, i) if run.jumps == MAY_JUMP else (k, k + 1)
         bar.at, bar.mode, bar.limit = p.a[k], HULL, 0
         if doubtful:
             doubtful_bar(p, m, &bar)
@@ -256,27 +261,33 @@ cdef void add_zone(Table *table, const Parts *p, int64_t m) noexcept nogil:
         else:
             cone_after(&bar, 0, p.knots, p.a, j, run.slope, run.width)
             cone_before(&bar, 1, p.knots, p.a, i, after.slope, after.width)
-        limit_bar(table, &bar, p, GAP, k, k + 1, first, last)
+        limit_bar(table, &bar, p, kind, left, right, first, last)
         if not bends:
             curve = chord(p, k, j, i, p.a[k])
-            emit(table, first, last, GAP, k, k + 1, &bar, &curve)
+            emit(table, first, last, kind, left, right, &bar, &curve)
             continue
         if first <= bend:
             curve = straight(p, j, p.a[k])
-            emit(table, first, min(last, bend), GAP, k, k + 1, &bar, &curve)
+            emit(table, first, min(last, bend), kind, left, right, &bar, &curve)
         if bend < last:
             curve = straight(p, i, p.a[k])
-            emit(table, max(first, bend + 1), last, GAP, k, k + 1, &bar, &curve)
+            emit(table, max(first, bend + 1), last, kind, left, right, &bar, &curve)
 
 
-cdef void add_break(Table *table, const Parts *p, int64_t j, int64_t i) noexcept nogil:
-    """Between two segments: the limits of both, the estimate of the earlier."""
+cdef void add_break(Table *table, const Parts *p, int64_t m, int64_t n) noexcept nogil:
+    """Between runs m and n of two segments: what both allow, the estimate of the earlier."""
+    cdef const Run *run = &p.runs[m]
+    cdef const Run *after = &p.runs[n]
+    cdef int64_t j = run.last, i = after.first
     cdef Curve curve = straight(p, j, p.a[j])
     cdef Bar bar = guaranteed_bar(BREAK, j, i, p.a[j], p.a, p.limits, p.drift)
     # Two snapshots at one value that contradict each other: that value is all of the zone.
     cdef int64_t apart_by = p.a[i] != p.a[j]
     cdef int64_t first = p.a[j] + apart_by, last = p.a[i] - apart_by
-    if not (same_knot(p, j) and same_knot(p, i)):
+    if run.jumps == JUMPED:
+        cone_after(&bar, 0, p.knots, p.a, j, run.slope, run.width)
+        cone_before(&bar, 1, p.knots, p.a, i, after.slope, after.width)
+    if run.jumps == JUMPED or not (same_knot(p, j) and same_knot(p, i)):
         limit_bar(table, &bar, p, BREAK, j, i, first, last)
     emit(table, first, last, BREAK, j, i, &bar, &curve)
 
@@ -329,8 +340,8 @@ def assemble(
 
     a, r, low, high: int64 ns, one a snapshot; given, limits, knots: what `cones` gives of the
     segments, of the segments without strays, and of the runs; smooth: of `smooth_runs`; runs: (segment,
-    first, last, slope, width, lone), a lone one between two others of its segment. any_rates:
-    whether the rate may change more than once from a run to the next one of its segment.
+    first, last, slope, width, lone, jumps), a lone one between two others of its segment, jumps
+    1 or 2 where the offset may have jumped before the next one, or did. any_rates: whether the rate may change more than once from a run to the next one of its segment.
     drift, slopes and widths in 2^-52.
 
     Returns:
@@ -366,13 +377,13 @@ def assemble(
             if m + 1 < n_runs:
                 beyond = last_at_value(&p, m)
                 if beyond > m:
-                    add_break(&table, &p, p.runs[m].last, p.runs[beyond].first)
+                    add_break(&table, &p, m, beyond)
                     continue
                 add_point(&table, &p, m)
-                if p.runs[m].segment == p.runs[m + 1].segment:
+                if p.runs[m].segment == p.runs[m + 1].segment or p.runs[m].jumps == MAY_JUMP:
                     add_zone(&table, &p, m)
                 else:
-                    add_break(&table, &p, p.runs[m].last, p.runs[m + 1].first)
+                    add_break(&table, &p, m, m + 1)
         add_ends(&table, &p, True)
     return (
         starts[:table.n], bars[:table.n], bar_limits[:table.n_limits], curves[:table.n],
@@ -397,18 +408,3 @@ def guaranteed(
             )
             out[i].base = (<const Bar *>&bars[i, 0]).base
     return made
-
-
-def steps_in(
-    const int64_t[::1] a, const int64_t[:, ::1] knots, const int64_t[:, ::1] runs
-):
-    """Indices of the zones (between run m and m + 1) whose two cones are disjoint all over."""
-    cdef Parts p
-    cdef int64_t m
-    found = []
-    p.a, p.knots = &a[0], &knots[0, 0]
-    p.runs, p.n_runs = <const Run *>&runs[0, 0], runs.shape[0]
-    for m in range(p.n_runs - 1):
-        if p.runs[m].segment == p.runs[m + 1].segment and steps(&p, m):
-            found.append(m)
-    return found

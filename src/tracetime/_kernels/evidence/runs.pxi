@@ -77,6 +77,11 @@ cdef struct Run:
     int64_t slope
     int64_t width
     int64_t lone            # one snapshot between two other runs of its segment
+    int64_t jumps           # before the next run the offset may have jumped, or did (below)
+
+cdef enum:
+    MAY_JUMP = 1            # a rate within the limits explains it as well
+    JUMPED = 2              # what both runs show holds up to the jump
 
 cdef struct Parts:
     const int64_t *a
@@ -136,20 +141,6 @@ cdef inline void doubtful_bar(const Parts *p, int64_t m, Bar *bar) noexcept nogi
     bar.low[0] = line_of(low0, quotient(low1 - low0, d), p.a[j], bar.at)
     bar.high[0] = line_of(high0, -quotient(high0 - high1, d), p.a[j], bar.at)
     bar.low[1], bar.high[1] = bar.low[0], bar.high[0]
-
-
-cdef inline bint steps(const Parts *p, int64_t m) noexcept nogil:
-    """Whether the cones of runs m and m + 1 are disjoint all over the zone between."""
-    cdef int64_t t
-    cdef int128 low0, high0, low1, high1
-    cdef int above = 0, below = 0, end
-    for end in range(2):
-        t = p.a[p.runs[m + 1].first] if end else p.a[p.runs[m].last]
-        widen(p, &p.runs[m], True, t, &low0, &high0, True)
-        widen(p, &p.runs[m + 1], False, t, &low1, &high1, True)
-        above += low1 > high0
-        below += high1 < low0
-    return above == 2 or below == 2
 
 
 # Curves: the estimate from one snapshot to the next, as a cubic of the distance.

@@ -85,12 +85,12 @@ def learnt(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> Lea
     def widths(level: bool) -> tuple[Values, int, int]:
         return half_widths(x[order], r_ns[order], least, limits.drift, level)
 
-    found = widths(limits.tick_alike or limits.one_rate)
+    found = widths(limits.one_rate)
     favour = _FAR_WIDER if limits.tick_alike else 1
     sum_ns = float(found[0].sum())
     # No half-width is below the least: where these are near it, others are not far narrower.
     is_open = len(a_ns) >= _FEW and sum_ns >= favour * float(least) * len(a_ns)
-    if limits.one_rate or (limits.tick_alike and is_open):
+    if limits.one_rate and (is_open or not limits.tick_alike):
         apart = widths(False)
         if favour * float(apart[0].sum()) <= sum_ns:
             found = apart

@@ -46,7 +46,12 @@ def contradiction(pair: Pair) -> Contradiction | None:
         return None
     snapshots, bounds = _of_snapshots(pair), used.bounds(used.orders)
     orders = Evidence.of_bounds(bounds.a_ns, bounds.low, bounds.high)
-    explained = len(snapshots.breaks) + len(find_segments(orders, pair.tube.limits).first) - 1
+    explained = (
+        len(snapshots.breaks)
+        - snapshots.n_possible
+        + len(find_segments(orders, pair.tube.limits).first)
+        - 1
+    )
     if breaks < explained + LEAST_BREAKS and not left_out:
         return None
     bar = snapshots.convert(bounds.a_ns, bars="guaranteed")

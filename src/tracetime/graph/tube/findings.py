@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tracetime._kernels.evidence import steps_in
 from tracetime.columns.arrays import median
 from tracetime.columns.ragged import Ragged
 from tracetime.graph.tube.corrections import recorded_change
@@ -30,6 +29,7 @@ from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.order_knees import knee_zones
 from tracetime.graph.tube.runs import FEW, Runs
 from tracetime.graph.tube.segments import Mask, Segments
+from tracetime.graph.tube.unexplained import Unexplained
 
 NEAR_ZERO: Final = 100
 """A clock that falls to less than this part of what it read was reset, not set back."""
@@ -59,7 +59,7 @@ def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> Discontinu
     is_open = np.logical_or(*segments.open_sides)
     one_sided = is_open[:-1] | is_open[1:]
     nothing = one_sided | ((low <= 0) & (high >= 0))
-    shown = np.flatnonzero(~(segments.forced & nothing))
+    shown = np.flatnonzero(~(segments.forced & nothing | segments.possible))
     columns = (before, after, low, high, spread)
     before, after, low, high, spread = (column[shown] for column in columns)
     one_sided = one_sided[shown]
@@ -120,6 +120,8 @@ def jumps(segments: Segments, limits: Limits) -> Jumps:
     # Unsigned differences: two readings may be more than int64 apart.
     a = segments.evidence.a.view(np.uint64)
     spans = (a[after] - a[before]).tolist()
+    if segments.is_constant:
+        spans = [0] * len(spans)
     spread = np.array(limits.spreads(spans), dtype=np.int64)
     # An open side is beyond this; differences of nearer ones fit in int64.
     here, there = (
@@ -187,17 +189,19 @@ def are_off(outliers: Discontinuities) -> Mask:
 
 
 def rate_changes(
-    segments: Segments, runs: Runs, evidence: Evidence, drift: int
+    segments: Segments, runs: Runs, found: Unexplained, evidence: Evidence, drift: int
 ) -> tuple[Discontinuities, Discontinuities]:
     """Steps too small to break the limits, and changes of rate between runs that prove one.
+
+    A step is told where both runs prove a rate: what a few snapshots at an end show may be that.
 
     Over a jump of the offset, the two rates are tied only by the slopes that each side leaves open:
     where these have none in common, the rate changed as well.
     """
     a = runs.evidence.a
-    stepped = np.array(steps_in(a, runs.knots, runs.table()), dtype=np.int64)
+    stepped = found.runs[found.by_both]
     j, k = runs.last[stepped], runs.first[stepped + 1]
-    before, after = (_within_limits(runs, which) for which in (j, k))
+    before, after = runs.tube_at(j), runs.tube_at(k)
     slope, width = runs.slope[stepped], runs.width[stepped]
     # A slope times a span needs Python's integers.
     sizes = (after[:, 0] - before[:, 2] - 1, after[:, 2] + 1 - before[:, 0])
@@ -210,7 +214,7 @@ def rate_changes(
         most.append(high - falls * (a_to - a_from) // ONE)
     numbers = given_beside(segments, evidence, runs.in_segments(j), runs.in_segments(k))
     steps = Discontinuities.made("possible_step", (a[j], a[k]), numbers, (least, most))
-    proven = np.flatnonzero((runs.width < drift) | (runs.slope != 0))
+    proven = np.flatnonzero(runs.proven(drift))
     m, n = proven[:-1], proven[1:]
     changed = (runs.size[m] > FEW) & (runs.size[n] > FEW)
     changed &= (runs.slope_low[n] > runs.slope_high[m]) | (runs.slope_low[m] > runs.slope_high[n])
@@ -255,16 +259,6 @@ def hidden_rate_changes(
         given_around(segments, evidence, begins, ends),
         ppm=(least, most),
     )
-
-
-def _within_limits(runs: Runs, which: Values) -> Values:
-    """Knots of runs; of bounds, within those of the limits: a core may have one side only."""
-    knots = runs.knots[which]
-    if runs.evidence.known is not None:
-        limits = runs.limits[which]
-        knots[:, 0] = np.maximum(knots[:, 0], limits[:, 0])
-        knots[:, 2] = np.minimum(knots[:, 2], limits[:, 2])
-    return knots
 
 
 VISIBLE_HALVES: Final = 8

@@ -77,6 +77,7 @@ def _stretches_of_b(segments: Segments, limits: Limits) -> list[tuple[float, flo
     # Beside a segment with an open side nobody knows whether b fell; the bars allow it.
     is_open = np.logical_or(*segments.open_sides)
     fell = (jumped.low < 0) & ~(is_open[:-1] | is_open[1:])
+    fell &= ~segments.possible
     # That a machine slept does not say so.
     fell &= ~segments.forced | (jumped.high < 0)
     j, k = segments.last[:-1][fell], segments.first[1:][fell]

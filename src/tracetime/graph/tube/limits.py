@@ -45,8 +45,8 @@ class Limits:
             segment then unless its snapshots contradict it, strays among them left out.
         if_confirmed: W where the snapshots of a segment, 8 or more, confirm that it is shared;
             None where no confirmation is needed.
-        one_rate: whether a confirmation also requires that the clocks run at one rate.
-        tick_alike: whether they surely do: between jumps their offset is constant.
+        one_rate: whether the shared oscillator runs both at one rate.
+        may_jump: whether the offset may have jumped where no single change of rate explains it.
 
     Raises:
         UsageError: drift is not in 0..0.1, or wander not in 0..0.01.
@@ -59,7 +59,7 @@ class Limits:
     shared: bool = False
     if_confirmed: float | None = None
     one_rate: bool = False
-    tick_alike: bool = False
+    may_jump: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.drift <= MOST_DRIFT:
@@ -69,6 +69,11 @@ class Limits:
             )
         if not 0 <= self.wander <= 0.01:
             raise UsageError(f"a wander of {self.wander * 1e6:g} ppm is outside 0 to 10000 ppm")
+
+    @property
+    def tick_alike(self) -> bool:
+        """Whether the clocks surely run at one rate: between jumps their offset is constant."""
+        return self.shared and self.one_rate and self.if_confirmed is None
 
     @property
     def least_wander(self) -> float:
@@ -85,16 +90,17 @@ class Limits:
         return [-(-span_ns * slope // ONE) for span_ns in spans_ns]
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913  what two clocks declare, and what their kinds say
         cls,
         drift_a_ppm: float,
         drift_b_ppm: float,
         wander_ppm: tuple[float | None, float | None] = (None, None),
         *,
         shared_oscillator: bool = False,
-        rise: Rise = "step",
         may_differ: bool = False,
+        rise: Rise = "step",
         one_rate: bool = False,
+        may_jump: bool = False,
     ) -> Limits:
         """Limits of a pair from what each clock declares.
 
@@ -102,21 +108,26 @@ class Limits:
             drift_a_ppm, drift_b_ppm: max_drift_ppm of the two.
             wander_ppm: wander of each, None where undeclared.
             shared_oscillator: one oscillator drives both: they do not wander against each other.
-            rise, one_rate: as in `Limits`.
             may_differ: whether the shared oscillator needs a confirmation by the snapshots.
+            rise, one_rate, may_jump: as in `Limits`.
 
         Raises:
             UsageError: as `Limits`.
         """
-        drift = _drift(drift_a_ppm, drift_b_ppm)
-        shared = SHARED_WANDER_PPM * 1e-6
-        if shared_oscillator and may_differ:
-            alone = UNDECLARED_WANDER_PPM * 1e-6
-            return cls(drift, alone, False, rise, True, shared, one_rate)
+        drift, shared = _drift(drift_a_ppm, drift_b_ppm), SHARED_WANDER_PPM * 1e-6
+        wander = sum(UNDECLARED_WANDER_PPM if ppm is None else ppm for ppm in wander_ppm) * 1e-6
         if shared_oscillator:
-            return cls(drift, shared, False, rise, True, tick_alike=one_rate)
-        total = sum(UNDECLARED_WANDER_PPM if ppm is None else ppm for ppm in wander_ppm)
-        return cls(drift, total * 1e-6, None not in wander_ppm, rise)
+            wander = UNDECLARED_WANDER_PPM * 1e-6 if may_differ else shared
+        return cls(
+            drift,
+            wander,
+            wander_declared=not shared_oscillator and None not in wander_ppm,
+            rise=rise,
+            shared=shared_oscillator,
+            if_confirmed=shared if shared_oscillator and may_differ else None,
+            one_rate=shared_oscillator and one_rate,
+            may_jump=may_jump,
+        )
 
 
 def _drift(a_ppm: float, b_ppm: float) -> float:

@@ -104,7 +104,7 @@ def guaranteed_rows(segments: Segments, drift: int, curves: list[OffsetCurve]) -
     """The rows of the guaranteed bars: cut at every live bound, and at the curves' knots."""
     a, knots, first, last = _with_knots(segments, curves, drift)
     slope, width = np.zeros_like(first), np.full_like(first, drift)
-    whole = np.stack([np.arange(len(first)), first, last, slope, width, slope], axis=1)
+    whole = np.stack([np.arange(len(first)), first, last, slope, width, slope, slope], axis=1)
     # Offsets matter in knee zones alone, of which these have none.
     columns, smooth = (a, a, a, a), np.zeros((len(a), 2))
     runs = np.ascontiguousarray(whole, dtype=np.int64)

@@ -18,7 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.families import NEVER_SET, ONE_RATE, STOPS_IN_SUSPEND, WALL, steadiness
+from tracetime.clocks.families import (
+    NEVER_SET,
+    ONE_RATE,
+    STOPS_IN_SUSPEND,
+    WALL,
+    may_jump,
+    steadiness,
+)
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.columns.arrays import median
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, OVERFLOW, REASONS, ConversionError
@@ -496,6 +503,7 @@ class Pairs:
             rise=rise,
             may_differ=a.clock in WALL or b.clock in WALL,
             one_rate={a.clock, b.clock} <= ONE_RATE,
+            may_jump=may_jump(a, b),
         )
 
     def _orders(self, a: ClockId, b: ClockId) -> PairOrders | None:

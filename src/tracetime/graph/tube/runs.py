@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from tracetime._kernels.evidence import cones, cores, smooth_runs, strays
+from tracetime.graph.tube.bases import LEAST_TO_CONFIRM
 from tracetime.graph.tube.corrections import Cores, Mask, recorded_rates
 from tracetime.graph.tube.evidence import (
     HIGH_KNOWN,
@@ -37,11 +38,12 @@ MOST_IN_ZONES: Final = 0.05
 _USUAL_SHARE: Final = 10
 """Clocks usually stray from nominal by a tenth of their limit, about."""
 
-LEAST_TO_CONFIRM: Final = 8
-"""So many snapshots of a segment confirm that one oscillator drives both clocks."""
-
 _FEW_SNAPSHOTS: Final = 64
 """More seldom share a rate: to try that first is not worth it."""
+
+MAY_JUMP: Final = 1
+JUMPED: Final = 2
+"""Of `Runs.jumps`; names and numbers are those of the kernel."""
 
 FEW: Final = 2
 """So few snapshots next to another run prove no rate."""
@@ -59,6 +61,8 @@ class Runs:
         slope_low, slope_high: the slopes the core leaves open, int64 in 2^-52.
         slope, width: of its tube, int64 in 2^-52.
         lone: int64, 1 for a single snapshot between two runs, which may be an outlier.
+        jumps: int64, MAY_JUMP where the offset may have jumped before the next run, though a rate
+            within the limits explains it (unexplained.py); JUMPED where it is constant otherwise.
         correction: int64 in 2^-52, recorded for all its snapshots, or NOT_RECORDED.
         wander: W of each segment, int64 in 2^-52.
         knots: int64[n, 4], the run's tube at every snapshot inside a core.
@@ -78,6 +82,7 @@ class Runs:
     slope: Values
     width: Values
     lone: Values
+    jumps: Values
     correction: Values
     wander: Values
     knots: Values
@@ -89,9 +94,24 @@ class Runs:
         return which if self.given is None else self.given[which]
 
     def table(self) -> Values:
-        """One row a run: segment, first, last, slope, width, lone; for the kernels."""
-        columns = (self.segment, self.first, self.last, self.slope, self.width, self.lone)
+        """One row a run: segment, first, last, slope, width, lone, jumps; for the kernels."""
+        tubes = (self.slope, self.width, self.lone, self.jumps)
+        columns = (self.segment, self.first, self.last, *tubes)
         return np.ascontiguousarray(np.stack(columns, axis=1))
+
+    def proven(self, drift: int) -> Mask:
+        """Which runs prove a rate, their own snapshots or a recorded one; drift in 2^-52."""
+        proven: Mask = (self.width < drift) | (self.slope != 0)
+        return proven
+
+    def tube_at(self, which: Values) -> Values:
+        """Knots of runs; of bounds, within those of the limits: a core may have one side only."""
+        knots = self.knots[which]
+        if self.evidence.known is not None:
+            limits = self.limits[which]
+            knots[:, 0] = np.maximum(knots[:, 0], limits[:, 0])
+            knots[:, 2] = np.minimum(knots[:, 2], limits[:, 2])
+        return knots
 
     def smoothed(self, drift: int) -> Floats:
         """The estimate at every snapshot inside a core: float64[n, 2], ns to add to r, and rate.
@@ -148,6 +168,7 @@ def find_runs(segments: Segments, limits: Limits, curves: Sequence[OrderCurve | 
         slope=slope,
         width=width,
         lone=lone,
+        jumps=_jumped(found, segments),
         correction=pieces.correction[found.piece],
         wander=wander,
         knots=knots,
@@ -185,6 +206,7 @@ def _single_run(segments: Segments, limits: Limits) -> Runs | None:
         slope=slope,
         width=width,
         lone=np.zeros(1, dtype=np.int64),
+        jumps=np.zeros(1, dtype=np.int64),
         correction=np.full(1, NOT_RECORDED, dtype=np.int64),
         wander=wander,
         knots=cones(*columns, first, last, slope, width),
@@ -339,6 +361,17 @@ def _fitting_wander(
         trial[is_open] = np.maximum(2 * trial[is_open], 1)
         is_open &= trial <= most
     return chosen
+
+
+def _jumped(found: Cores, segments: Segments) -> Values:
+    """Before which runs the offset jumped, where it is constant otherwise; not at one reading."""
+    jumps = np.zeros(len(found.first), dtype=np.int64)
+    if segments.is_constant:
+        a = segments.evidence.a
+        next_segment = found.segment[1:] != found.segment[:-1]
+        apart = a[found.first[1:]] != a[found.last[:-1]]
+        jumps[:-1][next_segment & apart] = JUMPED
+    return jumps
 
 
 def _tubes(

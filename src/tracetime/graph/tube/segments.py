@@ -9,7 +9,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.evidence import cones, cut, faults, live
+from tracetime._kernels.evidence import cones, faults, live
+from tracetime.graph.tube.bases import in_base, stretches
 from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, WIDEST, Evidence, Marks, Values
 from tracetime.graph.tube.limits import Limits, slope_up
 
@@ -31,6 +32,8 @@ class Segments:
         outliers: int64, snapshots of the evidence that contradict both neighbours.
         knots: int64[n, 4], the drift cones at every snapshot inside a segment.
         forced: bool, of each segment but the first whether a machine slept before it.
+        possible: bool, the same, whether the limits would allow what is on both sides.
+        is_constant: whether the offset is constant in each (bases.py).
     """
 
     evidence: Evidence
@@ -40,6 +43,8 @@ class Segments:
     outliers: Values
     knots: Values
     forced: Mask
+    possible: Mask
+    is_constant: bool = False
 
     @property
     def open_sides(self) -> tuple[Mask, Mask]:
@@ -68,24 +73,21 @@ def find_segments(
     parts = [part for part in pairwise([0, *at, len(evidence.a)]) if part[0] < part[1]]
     if evidence.known is not None:
         return _segments_of_bounds(evidence, evidence.known, drift, parts, slept)
-    keep = np.ones(len(evidence.a), dtype=np.uint8)
-    ends = []
-    for begin, end in parts:
-        here = slice(begin, end)
-        lefts, rights = cut(
-            evidence.a[here], evidence.low[here], evidence.high[here], drift, keep[here]
-        )
-        ends.append(np.array([lefts, [*rights[1:], end - begin]], dtype=np.int64) + begin)
-    first, after = np.concatenate(ends, axis=1)
+    drifting = stretches(evidence, parts, drift)
+    constant = in_base(evidence, limits, parts, drifting, drift)
+    keep, first, after = drifting if constant is None else constant
     given = np.flatnonzero(keep)
     if len(given) < len(keep):
         evidence = only(evidence, given)
     first = np.searchsorted(given, first).astype(np.int64)
     last = (np.searchsorted(given, after) - 1).astype(np.int64)
     knots = segment_cones(evidence, first, last, drift)
-    outliers = np.flatnonzero(keep == 0)
+    outliers = np.flatnonzero(~keep)
     forced = _forced(evidence.a[first[1:]], slept)
-    return Segments(evidence, given, first, last, outliers, knots, forced)
+    is_constant = constant is not None
+    return Segments(
+        evidence, given, first, last, outliers, knots, forced, np.zeros_like(forced), is_constant
+    )
 
 
 def _forced(begins: Values, slept: Values | None) -> Mask:
@@ -128,7 +130,26 @@ def _segments_of_bounds(
     first, last = (np.searchsorted(given, ends).astype(np.int64) for ends in (first, last))
     wrong = np.flatnonzero(keep == 0)
     knots = segment_cones(alive, first, last, drift)
-    return Segments(alive, given, first, last, wrong, knots, _forced(alive.a[first[1:]], slept))
+    forced = _forced(alive.a[first[1:]], slept)
+    return Segments(alive, given, first, last, wrong, knots, forced, np.zeros_like(forced))
+
+
+def parted(segments: Segments, lasts: Values, firsts: Values, drift: int) -> Segments:
+    """The segments, parted between some of their snapshots although the limits allow both sides.
+
+    lasts, firsts: the snapshots that end and begin the parts, ascending. drift: in 2^-52.
+    """
+    evidence = segments.evidence
+    first, last = np.union1d(segments.first, firsts), np.union1d(segments.last, lasts)
+    was_forced = np.isin(first[1:], segments.first[1:][segments.forced])
+    return replace(
+        segments,
+        first=first,
+        last=last,
+        knots=segment_cones(evidence, first, last, drift),
+        forced=was_forced,
+        possible=np.isin(first[1:], firsts),
+    )
 
 
 def only(evidence: Evidence, given: Values) -> Evidence:

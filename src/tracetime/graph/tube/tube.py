@@ -46,6 +46,7 @@ from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
 from tracetime.graph.tube.set_backs import Spans, possible_set_backs, united, untold
 from tracetime.graph.tube.slept import NEVER_SLEPT, Slept
+from tracetime.graph.tube.unexplained import at_jumps, unexplained
 
 _NOWHERE: Final = np.empty((2, 0), dtype=np.int64)
 
@@ -101,6 +102,15 @@ class Tube:
         elif messages:
             self._curves = message_curves(evidence, self._segments, limits, self._segments.outliers)
         self._runs: Runs = find_runs(self._segments, limits, self._curves)
+        self._unexplained = unexplained(self._runs, self._drift)
+        if limits.may_jump and self._can_part and len(self._unexplained.runs):
+            self._segments, self._runs = at_jumps(
+                self._segments, self._runs, self._unexplained, self._drift
+            )
+            if messages:
+                self._curves = message_curves(
+                    evidence, self._segments, limits, self._segments.outliers
+                )
         a = self._runs.evidence.a
         self._near = (int(a[0]), int(a[-1]))
         self._bent: list[OffsetCurve] = []
@@ -205,7 +215,13 @@ class Tube:
     @property
     def n_faults(self) -> int:
         """How often evidence contradicts other evidence: breaks, and what was left out."""
-        return len(self._segments.first) - 1 - self.n_slept + len(self._segments.outliers)
+        breaks = len(self._segments.first) - 1 - self.n_slept - self.n_possible
+        return breaks + len(self._segments.outliers)
+
+    @property
+    def n_possible(self) -> int:
+        """How many of its breaks may be none: a rate within the limits explains them as well."""
+        return int(self._segments.possible.sum())
 
     @property
     def slept(self) -> Slept:
@@ -368,12 +384,16 @@ class Tube:
         if self._found is None:
             segments, evidence = self._segments, self._evidence
             dropped = segments.outliers
+            # The limits allow more than what clocks that tick alike do.
+            around = self._around(dropped, "estimated" if segments.is_constant else "guaranteed")
             strays = segments.given[np.flatnonzero(self._runs.strays)]
             stray = findings.outliers(evidence, strays, self._around(strays, "estimated"))
-            changes = findings.rate_changes(segments, self._runs, evidence, self._drift)
+            changes = findings.rate_changes(
+                segments, self._runs, self._unexplained, evidence, self._drift
+            )
             found = [
                 findings.breaks(segments, evidence, self._limits),
-                findings.outliers(evidence, dropped, self._around(dropped, "guaranteed")),
+                findings.outliers(evidence, dropped, around),
                 stray.take(findings.are_off(stray)),
                 *changes,
                 findings.hidden_rate_changes(segments, self._curves, evidence, changes),
@@ -383,6 +403,19 @@ class Tube:
                 found.append(untold(segments, evidence, self._twice, known))
             self._found = Discontinuities.joined(found).in_order()
         return self._found
+
+    @property
+    def _can_part(self) -> bool:
+        """Whether snapshots decide where the offset jumped.
+
+        Bounds of one side do not; and bars that hold single snapshots hold both sides anyway.
+        """
+        return self._segments.evidence.known is None and not self._holds
+
+    @property
+    def _holds(self) -> bool:
+        """Whether bars hold single snapshots."""
+        return self._hold is not None and self._hold.is_needed(self._runs)
 
     def _assemble(self, messages: bool) -> Rows:
         """The rows of the estimated bars."""
@@ -397,7 +430,7 @@ class Tube:
         knots = (self._segments.knots, runs.limits, runs.knots)
         smooth = runs.smoothed(self._drift)
         rows = Rows(*assemble(*columns, self._drift, *knots, smooth, runs.table()))
-        if self._hold is not None and self._hold.is_needed(runs):
+        if self._hold is not None and self._holds:
             rows = holding_intervals(rows, runs, self._segments, self._drift, self._hold)
         if not messages:
             return rows
@@ -443,7 +476,7 @@ class Tube:
             return guaranteed_rows(self._segments, self._drift, self._bent)
         knots = self._segments.knots
         made = guaranteed(self._runs.evidence.a, self._drift, knots, rows.bars, rows.cells)
-        if self._hold is not None and self._hold.is_needed(self._runs):
+        if self._holds:
             made = holding_rows(made, rows)
         return rows._replace(bars=made, limits=made[:0])
 
