@@ -58,6 +58,18 @@ def test_whichever_devices_stand_still_next_to_the_kernels_clocks(still, primary
     assert (found.code, found.title) == ("suspend", "the machine slept once, for 1 h 0 min")
 
 
+@pytest.mark.parametrize("slept", [50_000, 500_000])
+@pytest.mark.parametrize("stop", [(MONOTONIC,), STOP])
+@pytest.mark.parametrize("woke", [3, 20, 57])
+def test_a_sleep_that_drift_would_explain_is_one(woke, stop, slept):
+    """MONOTONIC and BOOTTIME tick alike: whatever one is ahead, the machine slept."""
+    clocks = (BOOTTIME, REALTIME, *stop)
+    model = asleep(clocks, stop, slept=slept, woke=(woke,))
+    (found,) = findings(model)
+    assert found.code == "suspend"
+    assert found.title.startswith("the machine slept once")
+
+
 @pytest.mark.parametrize("snapshots", [3, 60])
 @pytest.mark.parametrize("slept", [S // 2, 3600 * S])
 @pytest.mark.parametrize("still", [(GPU,), (64,), (GPU, 64)])

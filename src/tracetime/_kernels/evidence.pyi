@@ -6,7 +6,7 @@ _Floats = npt.NDArray[np.float64]
 _Marks = npt.NDArray[np.uint8]
 
 def cut(
-    a: _Values, low: _Values, high: _Values, drift: int, keep: _Marks
+    a: _Values, low: _Values, high: _Values, drift: int, keep: _Marks, begins: _Values
 ) -> tuple[list[int], list[int]]: ...
 def cores(
     a: _Values,

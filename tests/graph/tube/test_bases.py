@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tracetime import ClockGraph, Snapshot
+from tracetime import ClockDomain, ClockGraph, Snapshot
 from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.tube import Tube
@@ -78,6 +78,39 @@ def test_without_half_widths_a_jump_is_from_a_level_to_another():
     at, offset = offsets(40, {20: 5 * MS})
     made = Tube.build(Evidence.of(at, offset, 1000, assumed=True), KERNEL)
     assert kinds(made) == ["step"]
+
+
+@pytest.mark.parametrize("ms", [5, 10, 16])
+def test_without_half_widths_bars_hold_a_step_of_a_wall_clock(ms):
+    """In 10 s the limits allow 10 ms, so no bar is a tenth as wide as the step."""
+    at = np.arange(40, dtype=np.int64) * 10 * S
+
+    def wall(x):
+        return x + 1_700_000_000 * S + np.where(x > 203 * S, ms * MS, 0)
+
+    graph = ClockGraph()
+    graph.add_snapshot({"MONOTONIC": at, "REALTIME": wall(at)})
+    points = np.arange(195 * S, 215 * S, S // 20)
+    for bars in ("estimated", "guaranteed"):
+        back = graph.convert(
+            wall(points), "REALTIME", "MONOTONIC", policy="tube", bounds=True, bars=bars
+        )
+        assert (back.earliest <= points).all()
+        assert (points <= back.latest).all()
+    assert [one.kind for one in graph.discontinuities()] == ["step"]
+
+
+@pytest.mark.parametrize("half", [None, 2 * MS])
+@pytest.mark.parametrize("tick", [MS, 4 * MS, 10 * MS])
+def test_the_tick_of_a_coarse_clock_is_no_jump(tick, half):
+    """It lags by up to a tick, for some snapshots by less and for some by more."""
+    at = np.arange(60, dtype=np.int64) * 10 * S
+    lag = np.repeat([0, tick - 1, tick // 3], 20)
+    made = Tube.build(Evidence.of(at, -lag, half or tick, assumed=half is None), KERNEL)
+    graph = ClockGraph(domains=[ClockDomain("MONOTONIC_COARSE", tick_ns=tick)])
+    graph.add_snapshot({"BOOTTIME": at + 5 * S, "MONOTONIC_COARSE": at - lag})
+    assert "suspend" not in [found.kind for found in graph.discontinuities()]
+    assert half is not None or kinds(made) == []
 
 
 def test_without_half_widths_late_readings_are_no_jumps():

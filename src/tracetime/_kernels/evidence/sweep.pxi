@@ -34,60 +34,83 @@ cdef inline bint agree(
     )
 
 
-def cut(
-    const int64_t[::1] a, const int64_t[::1] low, const int64_t[::1] high, int64_t drift,
-    uint8_t[::1] keep
+# wide: the columns, which of them, and what is found
+cdef void cut_forward(
+    const int64_t *a, const int64_t *low, const int64_t *high, int64_t first, int64_t end,
+    int64_t drift, uint8_t *keep, list lefts
 ):
-    """Starts of the stretches that no drift within the limit contradicts, from left and right.
-
-    a, low, high: int64 ns, a ascending. `drift` in 2^-52. Outliers are marked 0 in `keep`, which
-    comes as ones: a snapshot that contradicts both neighbours while two on each side agree
-    without it.
-
-    Returns:
-        two lists of one length: the first index of each stretch of the greedy partition from the
-        left, and of the one from the right.
-    """
-    cdef int64_t n = a.shape[0], k, before = 0, in_stretch = 1
+    """Append the first index of each stretch of the greedy partition from the left; mark outliers."""
+    cdef int64_t k, before = first, in_stretch = 1
     cdef Reach reach, next_reach, skipped, healed
-    cdef const int64_t *pa
-    cdef const int64_t *pl
-    cdef const int64_t *ph
-    lefts, rights = [0], []
-    if n == 0:
-        raise ValueError("no snapshots")
-    pa, pl, ph = &a[0], &low[0], &high[0]
-    reach.low, reach.high = fixed(pl[0]), fixed(ph[0])
-    for k in range(1, n):
-        if meet(&reach, &next_reach, apart(pa[before], pa[k]), pl[k], ph[k], drift):
+    lefts.append(first)
+    reach.low, reach.high = fixed(low[first]), fixed(high[first])
+    for k in range(first + 1, end):
+        if meet(&reach, &next_reach, apart(a[before], a[k]), low[k], high[k], drift):
             in_stretch += 1
         elif (
-            in_stretch >= 2 and k + 2 < n
-            and not agree(pa, pl, ph, before, k, drift)
-            and not agree(pa, pl, ph, k, k + 1, drift)
-            and meet(&reach, &skipped, apart(pa[before], pa[k + 1]), pl[k + 1], ph[k + 1], drift)
-            and meet(&skipped, &healed, apart(pa[k + 1], pa[k + 2]), pl[k + 2], ph[k + 2], drift)
+            in_stretch >= 2 and k + 2 < end
+            and not agree(a, low, high, before, k, drift)
+            and not agree(a, low, high, k, k + 1, drift)
+            and meet(&reach, &skipped, apart(a[before], a[k + 1]), low[k + 1], high[k + 1], drift)
+            and meet(&skipped, &healed, apart(a[k + 1], a[k + 2]), low[k + 2], high[k + 2], drift)
         ):
             keep[k] = 0
             continue
         else:
             lefts.append(k)
             in_stretch = 1
-            next_reach.low, next_reach.high = fixed(pl[k]), fixed(ph[k])
+            next_reach.low, next_reach.high = fixed(low[k]), fixed(high[k])
         reach = next_reach
         before = k
-    before = n - 1
-    reach.low, reach.high = fixed(pl[n - 1]), fixed(ph[n - 1])
-    for k in range(n - 2, -1, -1):
+
+
+# wide: the columns, which of them, and what is found
+cdef void cut_backward(
+    const int64_t *a, const int64_t *low, const int64_t *high, int64_t first, int64_t end,
+    int64_t drift, const uint8_t *keep, list rights
+):
+    """Append the index after each stretch of the greedy partition from the right, ascending."""
+    cdef int64_t k, before = end - 1
+    cdef Reach reach, next_reach
+    ends = [end]
+    reach.low, reach.high = fixed(low[before]), fixed(high[before])
+    for k in range(end - 2, first - 1, -1):
         if not keep[k]:
             continue
-        if not meet(&reach, &next_reach, apart(pa[k], pa[before]), pl[k], ph[k], drift):
-            rights.append(before)
-            next_reach.low, next_reach.high = fixed(pl[k]), fixed(ph[k])
+        if not meet(&reach, &next_reach, apart(a[k], a[before]), low[k], high[k], drift):
+            ends.append(before)
+            next_reach.low, next_reach.high = fixed(low[k]), fixed(high[k])
         reach = next_reach
         before = k
-    rights.append(0)
-    return lefts, rights[::-1]
+    ends.reverse()
+    rights += ends
+
+
+def cut(
+    const int64_t[::1] a, const int64_t[::1] low, const int64_t[::1] high, int64_t drift,
+    uint8_t[::1] keep, const int64_t[::1] begins
+):
+    """Stretches that no drift within the limit contradicts, by a sweep from the left and the right.
+
+    a, low, high: int64 ns, a ascending. `drift` in 2^-52. Outliers are marked 0 in `keep`, which
+    comes as ones: a snapshot that contradicts both neighbours while two on each side agree
+    without it. begins: where the snapshots are parted anyway, ascending, the first one 0.
+
+    Returns:
+        two lists of one length: the first index of each stretch from the left, and the index after
+        each one from the right.
+    """
+    cdef int64_t n = a.shape[0], p, first, end
+    lefts, rights = [], []
+    if n == 0:
+        raise ValueError("no snapshots")
+    for p in range(begins.shape[0]):
+        first, end = begins[p], n if p + 1 == begins.shape[0] else begins[p + 1]
+        if not 0 <= first < end <= n:
+            raise ValueError(f"part {p} is from {first} to {end}")
+        cut_forward(&a[0], &low[0], &high[0], first, end, drift, &keep[0], lefts)
+        cut_backward(&a[0], &low[0], &high[0], first, end, drift, &keep[0], rights)
+    return lefts, rights
 
 
 # The slopes that a stretch leaves open. For one side of the interval: the steepest line from an

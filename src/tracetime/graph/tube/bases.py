@@ -7,8 +7,6 @@ clocks declare: a jump that is found only parts what they rest on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,7 +17,6 @@ from tracetime.graph.tube.evidence import Evidence, Values
 from tracetime.graph.tube.limits import Limits
 
 Mask = npt.NDArray[np.bool_]
-Parts = Sequence[tuple[int, int]]
 
 LEAST_TO_CONFIRM: Final = 8
 """So many snapshots of a segment confirm that one oscillator drives both clocks."""
@@ -34,6 +31,8 @@ _LARGE_NS: Final = 10_000_000
 _ALIKE: Final = 10
 """Where nobody says how snapshots were read, one may be late. A jump shows on two levels, each of
 two snapshots, three below 10 ms, one above 100 ms, that agree to a tenth of it."""
+
+_FEW: Final = np.arange(3)
 
 
 class Stretches(NamedTuple):
@@ -54,29 +53,27 @@ class Stretches(NamedTuple):
         return len(self.first) - 1 + int((~self.keep).sum())
 
 
-def stretches(evidence: Evidence, parts: Parts, drift: int) -> Stretches:
-    """The stretches of each part that a drift within the limit explains; drift in 2^-52."""
+def stretches(evidence: Evidence, begins: Values, drift: int) -> Stretches:
+    """The stretches that a drift within the limit explains.
+
+    begins: where the snapshots are parted anyway, ascending, the first one 0. drift: in 2^-52.
+    """
     keep = np.ones(len(evidence.a), dtype=np.uint8)
-    ends = []
-    for begin, end in parts:
-        here = slice(begin, end)
-        columns = evidence.a[here], evidence.low[here], evidence.high[here]
-        lefts, rights = cut(*columns, drift, keep[here])
-        ends.append(np.array([lefts, [*rights[1:], end - begin]], dtype=np.int64) + begin)
-    first, after = np.concatenate(ends, axis=1)
+    found = cut(evidence.a, evidence.low, evidence.high, drift, keep, begins)
+    first, after = np.array(found, dtype=np.int64)
     return Stretches(keep != 0, first, after)
 
 
 def in_base(
-    evidence: Evidence, limits: Limits, parts: Parts, drifting: Stretches, drift: int
+    evidence: Evidence, limits: Limits, begins: Values, drifting: Stretches, drift: int
 ) -> Stretches | None:
     """The stretches in which the offset of two clocks of a base is constant; None if they are none.
 
-    drifting: what they are if the clocks drift, by `drift`.
+    begins: as of `stretches`. drifting: what they are if the clocks drift, by `drift`.
     """
     if not limits.one_rate:
         return None
-    constant = stretches(evidence, parts, 0)
+    constant = stretches(evidence, begins, 0)
     most = max(_MOST_CONTRADICTIONS, _MOST_SHARE * (len(evidence.a) - 1))
     if constant.n_contradictions - drifting.n_contradictions > most:
         return None
@@ -85,19 +82,21 @@ def in_base(
         return None
     if not evidence.assumed:
         return constant
-    begins = {begin for begin, _ in parts} | set(_levels(evidence.r, constant))
-    return stretches(evidence, list(pairwise(sorted([*begins, len(evidence.a)]))), drift)
+    levels = constant.first[1:][_are_levels(evidence, constant)]
+    return stretches(evidence, np.union1d(begins, levels), drift)
 
 
-def _levels(r: Values, constant: Stretches) -> list[int]:
-    """Where the offset jumped from one level to another; r: the offsets."""
+def _are_levels(evidence: Evidence, constant: Stretches) -> Mask:
+    """Before which stretches but the first the offset jumped, from one level to another."""
     kept = np.flatnonzero(constant.keep)
-    found = []
-    for first in constant.first[1:].tolist():
-        k = int(np.searchsorted(kept, first))
-        size = abs(int(r[kept[k]]) - int(r[kept[k - 1]]))
-        n = 1 if size > _SURE_NS else 2 if size > _LARGE_NS else 3
-        sides = r[kept[max(k - n, 0) : k]], r[kept[k : k + n]]
-        if all(len(side) == n and _ALIKE * int(np.ptp(side)) <= size for side in sides):
-            found.append(first)
-    return found
+    r, low, high = (side[kept] for side in (evidence.r, evidence.low, evidence.high))
+    k = np.searchsorted(kept, constant.first[1:])
+    # A change that half-widths explain may be one of reading.
+    jumped = (low[k] > high[k - 1]) | (high[k] < low[k - 1])
+    size = np.abs(r[k] - r[k - 1])
+    n = np.where(size > _SURE_NS, 1, np.where(size > _LARGE_NS, 2, 3))
+    jumped &= (k >= n) & (k + n <= len(kept))
+    for side in (k[:, None] - 1 - _FEW, k[:, None] + _FEW):
+        off = np.abs(r[np.clip(side, 0, len(kept) - 1)] - r[side[:, :1]])
+        jumped &= np.where(n[:, None] > _FEW, off, 0).max(axis=1) <= size // _ALIKE
+    return jumped

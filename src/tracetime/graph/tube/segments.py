@@ -73,8 +73,9 @@ def find_segments(
     parts = [part for part in pairwise([0, *at, len(evidence.a)]) if part[0] < part[1]]
     if evidence.known is not None:
         return _segments_of_bounds(evidence, evidence.known, drift, parts, slept)
-    drifting = stretches(evidence, parts, drift)
-    constant = in_base(evidence, limits, parts, drifting, drift)
+    parted_at = np.array([begin for begin, _ in parts], dtype=np.int64)
+    drifting = stretches(evidence, parted_at, drift)
+    constant = in_base(evidence, limits, parted_at, drifting, drift)
     keep, first, after = drifting if constant is None else constant
     given = np.flatnonzero(keep)
     if len(given) < len(keep):
