@@ -1,7 +1,7 @@
 """Is the truth inside every bar that orders give? Kinds of worlds, a seed each.
 
 A kind says which bars hold in it: guaranteed ones always, estimated ones where docs/error-bars.md
-and docs/orders.md promise it.
+promises it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/ideas.md, orders.md and howto/report.md: small examples, as computed.
+"""Draw the pictures of docs/ideas.md, error-bars.md and howto/report.md: examples, as computed.
 
 Usage: python -m tools.draw_pictures [-o docs/pictures]
 

@@ -1,5 +1,6 @@
 """README.md and docs/ are true: their code runs, and shows what they say that it shows."""
 
+import os
 import pkgutil
 import re
 from pathlib import Path
@@ -96,6 +97,28 @@ def test_links_within_the_repository_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", PAGES[page]):
         if not re.match("[a-z]+:", target):
             assert (ROOT / page.parent / target).exists(), f"{page}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_links_to_headings_lead_somewhere(page):
+    for target, heading in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", PAGES[page]):
+        other = Path(os.path.normpath(page.parent / target)) if target else page
+        if other in PAGES and "reference" not in other.parts:
+            titles = re.findall(r"^#+ (.+)$", PAGES[other], re.M)
+            assert heading in {slug(title) for title in titles}, f"{page}: {target}#{heading}"
+
+
+def slug(title):
+    """The anchor of a heading."""
+    return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", title.lower()).strip())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_tests_that_a_page_names_exist(page):
+    for file, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGES[page]):
+        assert f"def {name}(" in (ROOT / file).read_text(), f"{page}: {file}::{name}"
+    for file in re.findall(r"`((?:tests|benchmarks)/[a-z_/]+\.py)", PAGES[page]):
+        assert (ROOT / file).exists(), f"{page}: {file}"
 
 
 @pytest.mark.parametrize("name", PICTURES)

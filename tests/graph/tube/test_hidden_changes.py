@@ -47,7 +47,7 @@ def test_bars_hold_changes_of_rate_that_show(wander):
 
 
 def test_hidden_changes_can_leave_estimated_bars_and_are_reported():
-    """As docs/error-bars.md says: by a few half-widths; the guaranteed bars hold."""
+    """As docs/error-bars.md says; the guaranteed bars hold."""
     missed = untold = 0
     for seed in range(60):
         tube, at, truth = changing(seed, 0.2)

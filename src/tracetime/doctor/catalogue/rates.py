@@ -69,8 +69,7 @@ ROWS: Final = (
         parts={
             "hidden_why": (
                 " The readings are too inexact to show changes of less than {hidden_ppm:.2g} ppm, "
-                "and those found are not much larger: estimated error bars may miss the true time "
-                "by a few half-widths."
+                "and those found are not much larger: estimated error bars may miss the true time."
             ),
             "hidden_fix": " `--bars guaranteed` includes changes that the readings do not show.",
         },

@@ -1,7 +1,7 @@
 """Bars of several clocks, closed: over every path of pairs, which may wait on any clock.
 
 The bars of pairs add up along a path at one instant; a path that waits on a clock until a pair is
-known better may say more (design: orders.md, Several clocks). Here bounds are arrays over clocks
+known better may say more (docs/error-bars.md, Paths). Here bounds are arrays over clocks
 and instants; what they are for a graph's clocks is in mesh.py.
 """
 

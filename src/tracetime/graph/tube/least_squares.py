@@ -17,7 +17,7 @@ _LEAST_VARIANCE: Final = 1.0
 def fit(n: int, pairs: Values, offsets: Floats, variances: Floats, pinned: int = 0) -> Floats:
     """Offsets of n clocks against one of them, by weighted least squares at each instant.
 
-    Minimises the sum of (o_j - o_i - e_ij)^2 / v_ij (design: orders.md, Several clocks).
+    Minimises the sum of (o_j - o_i - e_ij)^2 / v_ij (docs/error-bars.md, Paths).
 
     Args:
         n: how many clocks.

@@ -2,7 +2,7 @@
 
 In each window of time the fastest message each way, about the curve so far, is a ping at its
 centre; a smoother runs over these pings, and its curve serves to find better ones. The length of
-the windows is the one whose curve is surest (design: orders.md, Estimate).
+the windows is the one whose curve is surest (docs/error-bars.md, The estimate).
 """
 
 from __future__ import annotations
