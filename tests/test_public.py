@@ -1,6 +1,7 @@
 """What `import tracetime` offers, and what it must not load for it."""
 
 import pkgutil
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -9,7 +10,7 @@ import pytest
 from places import ROOT
 
 import tracetime
-from tracetime.graph.upper_floors import FUNCTIONS, upper
+from tracetime.graph import FUNCTIONS, upper
 
 HEAVY = (
     "numpy",
@@ -195,6 +196,20 @@ def test_nothing_heavy_is_loaded_for_what_needs_none(args):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+MOST_LOADED = 125
+"""Modules of the package that `convert` loads: each costs a millisecond or two of every call."""
+
+
+def test_convert_loads_no_more_modules_than_it_needs(tmp_path):
+    args = ["-m", "tracetime", "convert", ROOT / "demo" / "demo.pftrace", "-o", tmp_path / "o.csv"]
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *args], capture_output=True, text=True, check=True
+    )
+    loaded = set(re.findall(r"\| +(tracetime[\w.]*)$", done.stderr, re.MULTILINE))
+    assert "tracetime.verbs.convert" in loaded
+    assert len(loaded) <= MOST_LOADED, sorted(loaded)
 
 
 def test_methods_find_functions_of_upper_floors_and_loading_their_classes_loads_none():

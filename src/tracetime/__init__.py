@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from tracetime._version import __version__
-from tracetime.graph.upper_floors import FUNCTIONS
+from tracetime.graph import FUNCTIONS
 
 if TYPE_CHECKING:
     from tracetime import fleet as fleet

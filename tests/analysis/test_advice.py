@@ -3,9 +3,8 @@
 import pytest
 from places import ROOT
 
-from tracetime.analysis.advice import ADVICE
 from tracetime.doctor.catalogue import CATALOGUE
-from tracetime.errors import REASONS
+from tracetime.errors import ADVICE, REASONS
 
 
 def test_there_is_advice_for_every_status_without_trace_time():

@@ -23,9 +23,8 @@ from reading import opened
 
 import tracetime as tt
 from tracetime import ConversionError, TraceError, UsageError
-from tracetime.analysis.advice import READ_LATER
 from tracetime.doctor import diagnose
-from tracetime.errors import UNKNOWN_SOURCE_CLOCK, UNKNOWN_TARGET_CLOCK
+from tracetime.errors import READ_LATER, UNKNOWN_SOURCE_CLOCK, UNKNOWN_TARGET_CLOCK
 from tracetime.trace.event_clocks import by_clock, machine_indexes
 from tracetime.verbs.bake import bake
 from tracetime.verbs.convert import convert

@@ -15,7 +15,8 @@ from random_traces import traces
 from reading import opened
 
 import tracetime as tt
-from tracetime._kernels.perfetto.bake import Unbaker, carries_source
+from tracetime._kernels.perfetto.bake import Unbaker
+from tracetime._kernels.perfetto.packets import carries_source
 from tracetime.errors import TraceError, UsageError
 from tracetime.graph.clock_graph import inner
 from tracetime.trace.error_bars import ErrorBars

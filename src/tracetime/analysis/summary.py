@@ -19,7 +19,15 @@ from tracetime.analysis.floor_cost import (
 from tracetime.analysis.groups import EventCounts, Group
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.json_facts import ClockFacts, Document, as_json
-from tracetime.errors import PLACED, REASONS, RESOLVED, UNKNOWN_SOURCE_CLOCK, TraceError
+from tracetime.errors import (
+    ADVICE,
+    PLACED,
+    READ_LATER,
+    REASONS,
+    RESOLVED,
+    UNKNOWN_SOURCE_CLOCK,
+    TraceError,
+)
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.clock_graph import inner
 from tracetime.graph.tube.bars import Bars
@@ -330,8 +338,6 @@ def _advice(
 
     in_snapshots: by floor, the clocks that snapshots hold.
     """
-    from tracetime.analysis.advice import ADVICE, READ_LATER
-
     status = REASONS.index(reason)
     # The tube knows no files, as the table.
     found = [faults.get((replace(clock, file=0), status)) for clock, _ in clocks.most_common()]

@@ -379,10 +379,10 @@ def _check_stdout(kind: str | None, as_json: bool) -> None:
 def _span(
     trace: Trace, start: str | None, until: str | None, policy: PolicyName, bars: Bars
 ) -> Span | None:
-    from tracetime.analysis.trace_instants import Span, trace_time_of
-
     if start is None and until is None:
         return None
+    from tracetime.analysis.trace_instants import Span, trace_time_of
+
     first, end = (
         None if text is None else trace_time_of(trace, text, policy, bars)
         for text in (start, until)

@@ -24,7 +24,7 @@ from tracetime.commands.progress import Progress, clear_progress
 from tracetime.commands.show import in_no_slice, print_result
 from tracetime.commands.terminal import echo
 from tracetime.errors import TraceError, UsageError
-from tracetime.formats.archive import split_member
+from tracetime.formats import split_member
 from tracetime.text import printable
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from tracetime.atomic_file import open_to_read
 from tracetime.errors import UsageError
-from tracetime.formats.archive import split_member
+from tracetime.formats import split_member
 
 _LIST: Final = "@"
 _FILE: Final = "file://"

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from tracetime.errors import UsageError
-from tracetime.formats import archive
 from tracetime.formats.beginnings import FOLDER_FORMATS, FORMATS, Format, is_archive, open_perfetto
 from tracetime.trace.open_options import (
     MAX_CLOCKS,
@@ -145,12 +144,14 @@ def open_traces(
     options = _check_options(
         OpenOptions(partial, max_expansion, max_clocks, max_tubes, tuple(domains), orders)
     )
-    if archive.split_member(path) is not None or (path != "-" and Path(path).is_dir()):
+    if split_member(path) is not None or (path != "-" and Path(path).is_dir()):
         return [_open(path, options)]
     file = TraceFile(path)
     if not is_archive(file.beginning()):
         return [open_file(file, options)]
-    return archive.open_all(file, options)
+    from tracetime.formats.archive.archive import open_all
+
+    return open_all(file, options)
 
 
 def open_archive(path: str, **options: Any) -> tuple[Archive | None, Callable[[], Trace]]:
@@ -182,15 +183,33 @@ def open_archive(path: str, **options: Any) -> tuple[Archive | None, Callable[[]
     return None, opens
 
 
+def split_member(path: str | os.PathLike[str]) -> tuple[str, str] | None:
+    """Return archive and member of a path `ARCHIVE:MEMBER`; None for any other."""
+    text = os.fspath(path)
+    try:
+        if ":" not in text or Path(text).exists():
+            return None
+        at = text.find(":")
+        while at >= 0:
+            if Path(text[:at]).is_file():
+                return text[:at], text[at + 1 :]
+            at = text.find(":", at + 1)
+    except (OSError, ValueError):
+        return None
+    return None
+
+
 def _open(path: str | os.PathLike[str], options: OpenOptions) -> Trace:
     from tracetime.formats.trace_file import TraceFile
 
-    named = archive.split_member(path)
+    named = split_member(path)
     if named is None and path != "-" and Path(path).is_dir():
         return _open_folder(path, options)
     if named is None:
         return open_file(TraceFile(path), options)
-    return archive.open_member(TraceFile(named[0]), named[1], options)
+    from tracetime.formats.archive.archive import open_member
+
+    return open_member(TraceFile(named[0]), named[1], options)
 
 
 def _check_options(options: OpenOptions) -> OpenOptions:

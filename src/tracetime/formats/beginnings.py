@@ -210,7 +210,7 @@ FORMATS: Final = [
     Format(is_ctf_part, _opens("ctf.reader", "refuse_part")),
     Format(_is_table, _opens("table.reader", "TableTrace")),
     Format(lambda beginning: beginning.startswith(XDF), _opens("xdf.xdf_trace", "XdfTrace")),
-    Format(is_archive, _opens("archive", "open")),
+    Format(is_archive, _opens("archive.archive", "open_only_member")),
 ]
 """In the order in which they are probed."""
 

@@ -12,7 +12,7 @@ from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import SNAPSHOT_FAULTS, ClockTimes, Times
-from tracetime.graph.clock_lookup import clock_named
+from tracetime.graph.facts import clock_named
 from tracetime.graph.graph import Graph
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.messages import LONGEST_NS

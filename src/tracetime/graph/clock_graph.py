@@ -18,7 +18,7 @@ from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.int_arrays import IntArray
 from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
 from tracetime.errors import ConversionError, UsageError
-from tracetime.graph import adding, comparison, conversion
+from tracetime.graph import adding, conversion, upper
 from tracetime.graph.arguments import (
     ClockTimes,
     OnError,
@@ -29,15 +29,11 @@ from tracetime.graph.arguments import (
     checked_domain,
     clock_of_caller,
 )
-from tracetime.graph.clock_lookup import with_given_names
-from tracetime.graph.explanation import Explanation
-from tracetime.graph.facts import GraphFacts
+from tracetime.graph.facts import GraphFacts, with_given_names
 from tracetime.graph.graph import Graph
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.bars import Bars, check_bars
-from tracetime.graph.tube.explanation import TubeExplanation
 from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
-from tracetime.graph.upper_floors import upper
 from tracetime.graph.values import Result, take
 
 if TYPE_CHECKING:
@@ -46,7 +42,9 @@ if TYPE_CHECKING:
 
     from tracetime.clocks.wall_time import FloatUnit
     from tracetime.columns.arrow_tables import SupportsArrowStream
+    from tracetime.graph.explanation import Explanation
     from tracetime.graph.tube.curves import Curves
+    from tracetime.graph.tube.explanation import TubeExplanation
 
 
 class ClockGraph(GraphFacts):
@@ -420,6 +418,8 @@ class ClockGraph(GraphFacts):
         orders. Clocks of CPU time, which old traces have, stop and go with the work, and are left
         out.
         """
+        from tracetime.graph import comparison
+
         pairs = comparison.eventful(self._graph)
         return list(self._graph.tubes.discontinuities(pairs))
 
@@ -433,6 +433,8 @@ class ClockGraph(GraphFacts):
 
         Of very many loops the first 1,024 are compared.
         """
+        from tracetime.graph import comparison
+
         return comparison.inconsistencies(self._graph)[0]
 
     def path(self, src: ClockLike, dst: ClockLike, policy: PolicyName = "floor") -> list[ClockId]:

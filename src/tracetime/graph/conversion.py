@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,16 +19,18 @@ from tracetime.errors import (
     UsageError,
 )
 from tracetime.graph.arguments import ClockTimes, PolicyName
-from tracetime.graph.clock_lookup import clock_named
 from tracetime.graph.clock_names import named
-from tracetime.graph.explanation import Explanation, Hop, floor_step
+from tracetime.graph.facts import clock_named
 from tracetime.graph.graph import Graph
 from tracetime.graph.ticks import ns_per_tick, unit_of
 from tracetime.graph.tube.bars import Bars
-from tracetime.graph.tube.explanation import TubeExplanation
 from tracetime.graph.tube.results import Bounds, Reached
 from tracetime.graph.tube.wraps import Counter, Near
 from tracetime.graph.values import Given, Result, take
+
+if TYPE_CHECKING:
+    from tracetime.graph.explanation import Explanation, Hop
+    from tracetime.graph.tube.explanation import TubeExplanation
 
 Values = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.uint8]
@@ -159,6 +161,8 @@ def by_name(graph: Graph, error: ConversionError) -> ConversionError:
 
 def explain_by_floor(graph: Graph, given: Given, source: ClockId, target: ClockId) -> Explanation:
     """One conversion by floor, hop by hop; see `ClockGraph.explain`."""
+    from tracetime.graph.explanation import Explanation, floor_step
+
     result = _one(by_floor(graph, given, source, target, mask=False))
     value, names = given.values.item(), graph.state.names
     if source == target:
@@ -189,6 +193,8 @@ def explain_by_floor(graph: Graph, given: Given, source: ClockId, target: ClockI
 
 def explain_by_tube(graph: Graph, request: Request) -> TubeExplanation:
     """One conversion by the tube, hop by hop; see `ClockGraph.explain`."""
+    from tracetime.graph.tube.explanation import TubeExplanation
+
     result = _one(by_tube(graph, request, mask=False))
     given, source, target, bars, near = request
     value, names = given.values.item(), graph.state.names

@@ -2,14 +2,136 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
 
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.ids import ClockId, ClockLike
-from tracetime.graph.arguments import checked_domain
-from tracetime.graph.clock_lookup import clock_named, unknown_name
+from tracetime.clocks.ids import BUILTIN_IDS, OWN_PREFIX, ClockId, ClockLike, hashed_name
+from tracetime.errors import ConversionError, UsageError
+from tracetime.graph.arguments import checked_domain, clock_list, clock_of_caller
 from tracetime.graph.graph import Graph
 from tracetime.graph.info import ClockInfo, OrdersInfo, Readings, SeriesInfo
+from tracetime.text import did_you_mean, printable
+
+# The clock that a caller's text names in a graph: an id, a declared name, or a short name.
+#
+# A recording has names such as `dev.tracetime.tsc`, which the commands that record show as `TSC`.
+
+_TSC: Final = BUILTIN_IDS["TSC"]
+_PTP: Final = f"{OWN_PREFIX}ptp."
+_DEVICE: Final = re.compile(r"(vulkan|opencl|cuda|ptp)(?:[.:](\d{1,9}))?", re.IGNORECASE | re.ASCII)
+_MOST_SUGGESTED: Final = 1 << 10
+"""Clocks whose names are compared with a name that is not known: more take long."""
+
+
+def clock_named(graph: Graph, text: ClockLike) -> ClockId:
+    """Return the clock that a caller names; it need not be in a snapshot.
+
+    Raises:
+        UsageError: it is no clock's name; several clocks have it.
+    """
+    parsed, fault = None, None
+    try:
+        parsed = ClockId.parse(text)
+    except UsageError as error:
+        fault = error
+    # The short name of a clock of a recording is no id, but for TSC and those such as `ptp.0`.
+    if isinstance(text, str) and (parsed is None or parsed.clock == _TSC or _is_device(text)):
+        known = _known(graph)
+        if parsed is None or parsed not in known:
+            found = _with_name(graph, text)
+            if len(found) == 1:
+                return found[0]
+            if found:
+                names = dict.fromkeys(printable(graph.state.name(clock)) for clock in found)
+                listing = names if len(names) == len(found) else map(str, found)
+                several = ", ".join(islice(listing, 4))
+                raise UsageError(f"{text!r} may be any of {several}: give one of these names")
+        if fault is not None and known and not _is_id(text.partition("@")[0]):
+            near = _near(graph, known, text)
+            raise UsageError(
+                f"{text!r} is not a clock{near or ':'} {clock_list(known, graph.state.name)}"
+            )
+    if parsed is None:
+        assert fault is not None
+        raise fault
+    return clock_of_caller(parsed)
+
+
+def with_given_names(graph: Graph, error: ConversionError, *given: ClockLike) -> ConversionError:
+    """The error of a conversion between the given clocks: unknown ones by the names given."""
+    if error.reason in ("unknown_source_clock", "unknown_target_clock"):
+        for text in given:
+            unknown = unknown_name(graph, text, error.reason)
+            if unknown is not None:
+                return unknown
+    return error
+
+
+def unknown_name(
+    graph: Graph, text: ClockLike, reason: str = "unknown_source_clock"
+) -> ConversionError | None:
+    """The error for a name whose hash is the id of no clock of the graph; None for others."""
+    name = hashed_name(text)
+    if name is None:
+        return None
+    known = _known(graph)
+    if clock_named(graph, text) in known:
+        return None
+    near, have = _near(graph, known, name), clock_list(known, graph.state.name)
+    return ConversionError(f"no snapshot has {text}{near or ':'} {have}", reason)
+
+
+def _is_id(text: str) -> bool:
+    try:
+        ClockId.parse(text)
+    except UsageError:
+        return False
+    return True
+
+
+def _known(graph: Graph) -> Sequence[ClockId]:
+    with graph.lock:
+        return graph.contents.known()
+
+
+def _with_name(graph: Graph, text: str) -> list[ClockId]:
+    base, _, scope = text.strip().partition("@")
+    return [
+        clock
+        for clock, name in graph.state.names.items()
+        if _is_called(name, base)
+        and (
+            str(clock).partition("@")[2] == scope.lower()
+            if scope
+            else not (clock.machine or clock.file)
+        )
+    ]
+
+
+def _is_called(name: str, base: str) -> bool:
+    """Whether a caller may call the clock of a name so: `TSC`, `vulkan:0` of one device alone."""
+    if base == name or OWN_PREFIX + base.lower() == name:
+        return True
+    device = _DEVICE.fullmatch(base)
+    if device is None:
+        return False
+    kind = f"{OWN_PREFIX}{device[1].lower()}."
+    # The names of PTP clocks have their numbers.
+    numbered = kind == _PTP and device[2] is not None
+    return name == f"{kind}{device[2]}" if numbered else name.startswith(kind)
+
+
+def _is_device(text: str) -> bool:
+    return _DEVICE.fullmatch(text.strip().partition("@")[0]) is not None
+
+
+def _near(graph: Graph, clocks: Sequence[ClockId], text: str) -> str:
+    names = [graph.state.name(clock) for clock in clocks[:_MOST_SUGGESTED]]
+    short = [name.removeprefix(OWN_PREFIX) for name in names]
+    return did_you_mean(text, [printable(name) for name in (*names, *short)])
 
 
 class GraphFacts:

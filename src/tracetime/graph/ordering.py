@@ -10,8 +10,8 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, REASONS, ConversionError, UsageError
 from tracetime.graph.arguments import ClockTimes
-from tracetime.graph.clock_lookup import clock_named
 from tracetime.graph.conversion import by_name, conversion_error, convert_with_bars, missing_marks
+from tracetime.graph.facts import clock_named
 from tracetime.graph.graph import Graph
 from tracetime.graph.rate import saturated_ns
 from tracetime.graph.tube.bars import Bars, check_bars

@@ -29,8 +29,8 @@ from tracetime.errors import (
     UsageError,
 )
 from tracetime.graph.arguments import PolicyName
-from tracetime.graph.clock_lookup import clock_named
 from tracetime.graph.conversion import with_reasons
+from tracetime.graph.facts import clock_named
 from tracetime.graph.graph import Graph
 from tracetime.graph.ticks import refuse_floor_of_ticks
 from tracetime.graph.tube.bars import Bars

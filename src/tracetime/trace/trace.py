@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError, TracetimeError, UsageError
+from tracetime.graph import upper
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.graph.tube.bars import Bars, check_bars
-from tracetime.graph.upper_floors import upper
 from tracetime.text import html_text, printable
 from tracetime.trace.error_bars import ErrorBars, PlacementObserver, TubeFaults
 from tracetime.trace.events_table import (
@@ -33,12 +33,13 @@ from tracetime.trace.events_table import (
 )
 from tracetime.trace.facts import TraceFacts
 from tracetime.trace.open_options import OpenOptions
-from tracetime.trace.slice_ends import SliceEnds
-from tracetime.trace.slices_table import SliceReading, Slices, slices_schema
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+    from tracetime.trace.slice_ends import SliceEnds
+    from tracetime.trace.slices_table import SliceReading, Slices
 
 
 class WrittenSnapshots(NamedTuple):
@@ -355,6 +356,8 @@ class Trace(TraceFacts, ABC):
             UsageError: no such policy or bars, or a format without slices.
             TraceError: as `events`.
         """
+        from tracetime.trace.slices_table import SliceReading, Slices, slices_schema
+
         schema = slices_schema(policy)
         check_bars(bars)
         self.check_open()

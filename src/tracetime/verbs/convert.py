@@ -31,7 +31,6 @@ from tracetime.graph.ticks import refuse_floor_of_ticks
 from tracetime.tables.output import TableOutput, table_metadata
 from tracetime.tables.writers import table_writer
 from tracetime.trace.events_table import Columns, record_batch, schema_of, with_names
-from tracetime.trace.slices_table import OPEN
 
 if TYPE_CHECKING:
     from tracetime.analysis.trace_instants import Span
@@ -198,6 +197,8 @@ def convert_slices(  # noqa: PLR0913  the options of the command
             written, or is the trace.
         TraceError: as `Trace.events`. Whatever is raised, nothing is left of the file.
     """
+    from tracetime.trace.slices_table import OPEN
+
     target = file_target(out)
     writer_class = table_writer(target, kind)
     slices = trace.slices(policy, progress, bars=bars)
@@ -256,6 +257,8 @@ def _within(batch: pa.RecordBatch, columns: Columns, span: Span) -> tuple[pa.Rec
 
 def _slices_within(batch: pa.RecordBatch, span: Span) -> pa.RecordBatch:
     """Return the slices that last, or are instants, within a span."""
+    from tracetime.trace.slices_table import OPEN
+
     ts, dur = np.asarray(batch["ts"]), np.asarray(batch["dur"])
     keep = np.ones(len(ts), dtype=np.bool_)
     if span.start is not None:

@@ -15,9 +15,9 @@ from corpus import NO_DATA, files
 from journals import logged
 
 from tracetime import TraceError, TracetimeError, UsageError, open_trace, open_traces
+from tracetime.formats import split_member
 from tracetime.formats.archive import archive as archives
 from tracetime.formats.archive import members as archive_members
-from tracetime.formats.archive import split_member
 
 pytest_plugins = ["cli"]
 

@@ -18,11 +18,14 @@ from tracetime._kernels.perfetto.extension cimport (
 )
 from tracetime._kernels.perfetto.messages cimport *
 from tracetime._kernels.common.wire cimport (
-    BYTES, FIXED64, VARINT, Field, Span, next_field, read_field, read_varint, span_of,
+    BYTES, FIXED64, VARINT, Field, Span, is_set, load_bytes, load_number, next_field, read_field,
+    read_varint, span_of,
 )
+from tracetime._kernels.perfetto.packet cimport baked_policy
 
 cdef enum:
     USUAL_TICK_US = 10000
+    PACKET_TAG = 0x0A
 
 PROCESS, THREAD, CUSTOM, COUNTER = range(4)
 
@@ -451,3 +454,24 @@ def events_in(const uint8_t[::1] data not None):
                 n += 1
                 break
     return n
+
+
+def carries_source(const uint8_t[::1] beginning not None):
+    """Whether the first packet of a file says that its packets say what they were."""
+    cdef const uint8_t *at
+    cdef const uint8_t *end
+    cdef uint64_t size
+    cdef Span packet, extension
+    cdef bint found
+    if beginning.shape[0] < 2 or beginning[0] != PACKET_TAG:
+        return False
+    end = &beginning[0] + beginning.shape[0]
+    at = read_varint(&beginning[0] + 1, end, &size)
+    if at == NULL or size > <uint64_t>(end - at):
+        return False
+    packet.data = at
+    packet.end = at + size
+    extension = load_bytes(packet, PACKET_TRACETIME_SNAPSHOT)
+    if not is_set(extension) or not baked_policy(extension):
+        return False
+    return load_number(extension, EXT_CARRIES_SOURCE, &found) == 1

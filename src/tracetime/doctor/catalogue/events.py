@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tracetime.analysis.advice import ADVICE, READ_LATER
 from tracetime.doctor.catalogue.row import Row
 from tracetime.doctor.finding import Severity
+from tracetime.errors import ADVICE, READ_LATER
 
 _BY_RATE: Final[Mapping[Severity, str]] = {
     "warning": "",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tracetime.analysis.advice import ADVICE
 from tracetime.doctor.catalogue.row import Kind, Row
 from tracetime.doctor.finding import Severity
+from tracetime.errors import ADVICE
 
 _NEAR: Final = "where events are next to a jump beyond the tolerance"
 _NEAR_OR_LOST: Final[Mapping[Severity, str]] = {

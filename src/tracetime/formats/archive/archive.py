@@ -240,3 +240,42 @@ def _list_names(names: list[str]) -> str:
     more = len(names) - _MOST_LISTED
     rest = f" and {more} more" if more > 0 else ""
     return ", ".join(names[:_MOST_LISTED]) + rest
+
+
+def open_only_member(file: TraceFile, options: OpenOptions) -> Trace:
+    """Return the trace of an archive of one; see `register_format`.
+
+    Raises:
+        UsageError: it has several, or none.
+        TraceError: it is cut off or damaged.
+    """
+    with Archive(file, options) as archive:
+        return archive.open(archive.only_member())
+
+
+def open_member(file: TraceFile, member: str, options: OpenOptions) -> Trace:
+    """Return a trace of an archive.
+
+    Raises:
+        UsageError: the file is no archive, or has no such trace.
+        TraceError: it is cut off or damaged.
+    """
+    if not is_archive(file.beginning()):
+        file.close()
+        raise UsageError(f"{file.path!r} is no archive, so it has no member {member!r}")
+    with Archive(file, options) as archive:
+        return archive.open(member)
+
+
+def open_all(file: TraceFile, options: OpenOptions) -> list[Trace]:
+    """Return the traces of an archive.
+
+    Raises:
+        UsageError: it has none.
+        TraceError: it is cut off or damaged, or a trace in it cannot be unpacked.
+    """
+    with Archive(file, options) as archive, ExitStack() as opened:
+        archive.check_traces()
+        traces = [opened.enter_context(archive.open(name)) for name in archive.members]
+        opened.pop_all()
+        return traces

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def open(file: TraceFile, options: OpenOptions) -> Trace:
     """Return the trace, or the one that it was baked from; see `register_format`."""
-    from tracetime._kernels.perfetto.bake import carries_source
+    from tracetime._kernels.perfetto.packets import carries_source
 
     # The first packet of a baked trace is far shorter.
     if carries_source(file.beginning()):

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,19 +19,12 @@ from tracetime.clocks.ids import ClockId
 from tracetime.columns.ragged import Ragged
 from tracetime.errors import AMBIGUOUS_SOURCE, ConversionError
 from tracetime.graph.tube.bars import Bars
-from tracetime.graph.tube.binding import binding_orders
 from tracetime.graph.tube.discontinuities import Discontinuities, PairDiscontinuities
 from tracetime.graph.tube.distances import Reach
-from tracetime.graph.tube.explanation import MeshHop, TubeExplanation, TubeHop
-from tracetime.graph.tube.feasible_rates import feasible_rates
 from tracetime.graph.tube.hops import hop, outside, to_ns, unit_of
 from tracetime.graph.tube.limits import Limits
-from tracetime.graph.tube.loops import Loops
 from tracetime.graph.tube.machines import Machines, alone
-from tracetime.graph.tube.mesh import Mesh
-from tracetime.graph.tube.meshes import Meshes
 from tracetime.graph.tube.neighbours import Neighbours
-from tracetime.graph.tube.one_clock import Side, Signs, in_order
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.pairs import Pairs
 from tracetime.graph.tube.paths import Paths
@@ -37,6 +32,12 @@ from tracetime.graph.tube.results import Inconsistency, Reached
 from tracetime.graph.tube.suspends import Zone
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.wraps import Counter, Near
+
+if TYPE_CHECKING:
+    from tracetime.graph.tube.explanation import MeshHop, TubeExplanation, TubeHop
+    from tracetime.graph.tube.mesh import Mesh
+    from tracetime.graph.tube.meshes import AnyMesh, Meshes
+    from tracetime.graph.tube.one_clock import Side, Signs
 
 Values = npt.NDArray[np.int64]
 
@@ -65,8 +66,7 @@ class TubePolicy:
         self._neighbours = neighbours
         self._reach = reach
         self._paths = Paths(pairs, neighbours, machines, reach)
-        self._loops = Loops(pairs, neighbours)
-        self._meshes = Meshes(pairs, neighbours, ordered)
+        self._ordered = list(ordered)
 
     def pair(self, one: ClockId, other: ClockId) -> Pair:
         """The tube of two clocks that share snapshots.
@@ -101,7 +101,19 @@ class TubePolicy:
 
     def meshes(self) -> list[Mesh]:
         """The meshes of clocks that orders tie; none without orders."""
-        return self._meshes.all()
+        return self._meshes.all() if self._ordered else []
+
+    @cached_property
+    def _meshes(self) -> Meshes:
+        from tracetime.graph.tube.meshes import Meshes
+
+        return Meshes(self._pairs, self._neighbours, self._ordered)
+
+    def _stretches(self, path: list[ClockId]) -> Iterable[tuple[list[ClockId], AnyMesh | None]]:
+        """Return a path in parts; see `Meshes.stretches`. Most graphs have no orders."""
+        if self._ordered:
+            return self._meshes.stretches(path)
+        return ((list(hop), None) for hop in pairwise(path))
 
     def limits(self, one: ClockId, other: ClockId) -> Limits:
         """How far two clocks may drift and wander against each other."""
@@ -143,6 +155,8 @@ class TubePolicy:
 
     def in_order(self, clock: ClockId, signs: Signs, sides: tuple[Side, Side], bars: Bars) -> Signs:
         """Which of two readings of one clock came first; see `one_clock.in_order`."""
+        from tracetime.graph.tube.one_clock import in_order
+
         return in_order(self._pairs, clock, signs, sides, bars)
 
     def was_set_back(self, clock: ClockId) -> bool:
@@ -164,7 +178,7 @@ class TubePolicy:
         """
         here = self._unfolded(values, source, near)
         after: list[Reached] = []
-        for stretch, mesh in self._meshes.stretches(self.path(source, target)):
+        for stretch, mesh in self._stretches(self.path(source, target)):
             before = here
             for src, dst in pairwise(stretch):
                 here = hop(self._pairs.pair(src, dst), src, here, bars)
@@ -204,6 +218,8 @@ class TubePolicy:
         near: Near | None = None,
     ) -> TubeExplanation:
         """One conversion, hop by hop; source_ns is the value in the source's ns or ticks."""
+        from tracetime.graph.tube.explanation import TubeExplanation
+
         given = np.array([source_ns], dtype=np.int64)
         final, after = self.convert(given, source, target, bars, near)
         path = self.path(source, target)
@@ -231,7 +247,7 @@ class TubePolicy:
     ) -> list[MeshHop]:
         """The parts of a path within meshes; after: of each hop of one value, converted."""
         found, hops = [], 0
-        for stretch, mesh in self._meshes.stretches(path):
+        for stretch, mesh in self._stretches(path):
             hops += len(stretch) - 1
             if mesh is not None:
                 alone = here
@@ -257,11 +273,17 @@ class TubePolicy:
         self, series: list[tuple[ClockId, ...]]
     ) -> tuple[list[Inconsistency], bool]:
         """Loops of clocks whose two paths do not meet; see `Loops.inconsistencies`."""
-        return self._loops.inconsistencies(series)
+        from tracetime.graph.tube.loops import Loops
+
+        return Loops(self._pairs, self._neighbours).inconsistencies(series)
 
 
 def _step(pair: Pair, src: ClockId, before: Reached, after: Reached, bars: Bars) -> TubeHop:
     """A hop of one value over a pair, from src."""
+    from tracetime.graph.tube.binding import binding_orders
+    from tracetime.graph.tube.explanation import TubeHop
+    from tracetime.graph.tube.feasible_rates import feasible_rates
+
     dst = pair.b if src == pair.a else pair.a
     on_a, _ = to_ns((before if src == pair.a else after).estimate, pair.a_rate)
     low_by, high_by = binding_orders(pair, on_a.item(), bars)

@@ -9,28 +9,6 @@ cdef enum:
     MOST_BYTES = 1 << 28            # of a packet, Perfetto's own limit
 
 
-@cython.boundscheck(True)
-def carries_source(const uint8_t[::1] beginning not None):
-    """Whether the first packet of a file says that its packets say what they were."""
-    cdef const uint8_t *at
-    cdef const uint8_t *end
-    cdef uint64_t size
-    cdef Span packet, extension
-    cdef bint found
-    if beginning.shape[0] < 2 or beginning[0] != PACKET_TAG:
-        return False
-    end = &beginning[0] + beginning.shape[0]
-    at = read_varint(&beginning[0] + 1, end, &size)
-    if at == NULL or size > <uint64_t>(end - at):
-        return False
-    packet.data = at
-    packet.end = at + size
-    extension = load_bytes(packet, PACKET_TRACETIME_SNAPSHOT)
-    if not is_set(extension) or not baked_policy(extension):
-        return False
-    return load_number(extension, EXT_CARRIES_SOURCE, &found) == 1
-
-
 cdef class Unbaker:
     """Makes the stream of packets of the source, piece by piece.
 

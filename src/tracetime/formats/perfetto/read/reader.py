@@ -46,8 +46,6 @@ from tracetime.trace.facts import (
     WallClockBounds,
 )
 from tracetime.trace.open_options import OpenOptions
-from tracetime.trace.slice_ends import SliceEnds
-from tracetime.trace.slices_table import SliceReading
 from tracetime.trace.trace import Trace, TraceReading, WrittenSnapshots
 
 if TYPE_CHECKING:
@@ -55,6 +53,8 @@ if TYPE_CHECKING:
     from tracetime.trace.abilities import MachineFacts
     from tracetime.trace.flows import FlowEvents
     from tracetime.trace.notes import Note
+    from tracetime.trace.slice_ends import SliceEnds
+    from tracetime.trace.slices_table import SliceReading
 
 _LINUX: Final = frozenset(("linux", "android", "cros", "chrome os"))
 """What traces call systems that keep REALTIME and MONOTONIC by one rate, in lower case."""
