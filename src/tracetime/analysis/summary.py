@@ -1,6 +1,6 @@
 """The summary of an import: events by kind and status, each clock, and reasons without a time.
 
-`event_counts.py` counts; `commands/` prints.
+`groups.py` counts; `commands/` prints.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -66,7 +65,7 @@ class TubePolicy:
         self._neighbours = neighbours
         self._reach = reach
         self._paths = Paths(pairs, neighbours, machines, reach)
-        self._ordered = list(ordered)
+        self._meshes = _meshes_of(pairs, neighbours, list(ordered))
 
     def pair(self, one: ClockId, other: ClockId) -> Pair:
         """The tube of two clocks that share snapshots.
@@ -101,19 +100,13 @@ class TubePolicy:
 
     def meshes(self) -> list[Mesh]:
         """The meshes of clocks that orders tie; none without orders."""
-        return self._meshes.all() if self._ordered else []
-
-    @cached_property
-    def _meshes(self) -> Meshes:
-        from tracetime.graph.tube.meshes import Meshes
-
-        return Meshes(self._pairs, self._neighbours, self._ordered)
+        return [] if self._meshes is None else self._meshes.all()
 
     def _stretches(self, path: list[ClockId]) -> Iterable[tuple[list[ClockId], AnyMesh | None]]:
-        """Return a path in parts; see `Meshes.stretches`. Most graphs have no orders."""
-        if self._ordered:
-            return self._meshes.stretches(path)
-        return ((list(hop), None) for hop in pairwise(path))
+        """Return a path in parts; see `Meshes.stretches`."""
+        if self._meshes is None:
+            return ((list(hop), None) for hop in pairwise(path))
+        return self._meshes.stretches(path)
 
     def limits(self, one: ClockId, other: ClockId) -> Limits:
         """How far two clocks may drift and wander against each other."""
@@ -276,6 +269,17 @@ class TubePolicy:
         from tracetime.graph.tube.loops import Loops
 
         return Loops(self._pairs, self._neighbours).inconsistencies(series)
+
+
+def _meshes_of(
+    pairs: Pairs, neighbours: Neighbours, ordered: list[tuple[ClockId, ClockId]]
+) -> Meshes | None:
+    """Return the meshes of a graph; None without orders, as of most."""
+    if not ordered:
+        return None
+    from tracetime.graph.tube.meshes import Meshes
+
+    return Meshes(pairs, neighbours, ordered)
 
 
 def _step(pair: Pair, src: ClockId, before: Reached, after: Reached, bars: Bars) -> TubeHop:
