@@ -29,7 +29,7 @@ from tracetime.errors import (
 )
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.clock_graph import ClockGraph, inner
-from tracetime.graph.clock_lookup import clock_named
+from tracetime.graph.facts import clock_named
 from tracetime.graph.ticks import why_floor_may_be_wrong
 from tracetime.graph.tube.bars import Bars
 from tracetime.tables.column_conversion import name_of
