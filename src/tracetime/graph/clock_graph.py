@@ -18,7 +18,7 @@ from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.int_arrays import IntArray
 from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
 from tracetime.errors import ConversionError, UsageError
-from tracetime.graph import adding, conversion, upper
+from tracetime.graph import conversion, upper
 from tracetime.graph.arguments import (
     ClockTimes,
     OnError,
@@ -125,6 +125,8 @@ class ClockGraph(GraphFacts):
                 or does not count nanoseconds. This snapshot and those after it in its arrays are
                 not added; those before it are.
         """
+        from tracetime.graph import adding
+
         adding.add_snapshot(self._graph, snapshot)
 
     def add_order(
@@ -151,6 +153,8 @@ class ClockGraph(GraphFacts):
                 int64; a negative delay, one of more than a year, a greatest one below the least;
                 a clock of less than 64 valid bits. Nothing is added.
         """
+        from tracetime.graph import adding
+
         adding.add_order(self._graph, before, after, min_delay_ns, max_delay_ns)
 
     def add_pings(
@@ -175,6 +179,8 @@ class ClockGraph(GraphFacts):
             UsageError: as `add_order`; a ping that returned before it was sent, or was replied to
                 before it was received. Nothing is added.
         """
+        from tracetime.graph import adding
+
         adding.add_pings(self._graph, (local, remote), (sent, received, replied, returned))
 
     def add_together(self, starts: Iterable[ClockTimes], ends: Iterable[ClockTimes]) -> None:
@@ -186,6 +192,8 @@ class ClockGraph(GraphFacts):
         Raises:
             UsageError: as `add_order`; a start after an end of the same clock. Nothing is added.
         """
+        from tracetime.graph import adding
+
         adding.add_together(self._graph, starts, ends)
 
     @overload

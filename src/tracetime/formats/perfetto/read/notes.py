@@ -13,7 +13,6 @@ from tracetime._kernels.perfetto.importer import Importer
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.kernel_clock import contradiction
-from tracetime.graph.adding import add_pings_of_many
 from tracetime.graph.clock_graph import inner
 from tracetime.graph.graph import Graph
 from tracetime.graph.tube.messages import Between, Boxes
@@ -69,6 +68,8 @@ def add_rounds(graph: Graph, rounds: ExchangeRounds) -> None:
     table = rounds.table()
     if not table.size:
         return
+    from tracetime.graph.adding import add_pings_of_many
+
     other = {info.clock for info in graph.clocks() if info.unit_ns != 1}
     declared = graph.state.domains
     other |= {clock for clock, domain in declared.items() if not _counts_ns(domain)}
