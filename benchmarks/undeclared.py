@@ -2,8 +2,8 @@
 
     python -m benchmarks.undeclared [--worlds 40] [--seed 1] [family ...]
 
-One late snapshot of several, thread switches between two reads, tables with jitter, and the clocks
-of a Linux machine. These bars are estimates. Exits with 1 where a family misses its bar.
+One late snapshot of several, thread switches between two reads, steps and slews that a single snapshot
+shows, tables with jitter, and the clocks of a Linux machine. These bars are estimates. Exits with 1 where a family misses its bar.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,10 +19,12 @@ import numpy.typing as npt
 
 from benchmarks.table import Table
 from tracetime import ClockGraph, Snapshot
+from tracetime.graph.tube.bars import Bars
 
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Rng = np.random.Generator
+BOTH: Final[tuple[Bars, ...]] = ("estimated", "guaranteed")
 
 S: Final = 1_000_000_000
 FAR_NS: Final = 1_700_000_000 * S
@@ -40,9 +42,11 @@ class Got(NamedTuple):
     steps: int
 
 
-def asked(graph: ClockGraph, src: str, dst: str, read: Values, truth: Values) -> Got:
+def asked(
+    graph: ClockGraph, src: str, dst: str, read: Values, truth: Values, bars: Bars = "estimated"
+) -> Got:
     """How the bars of `read`, on clock `src`, hold the truth on `dst`; an open bar holds all."""
-    bar = graph.convert(read, src, dst, policy="tube", bounds=True, errors="mask")
+    bar = graph.convert(read, src, dst, policy="tube", bars=bars, bounds=True, errors="mask")
     told = np.array(bar[1].is_valid()) & np.array(bar[2].is_valid())
     early, late = (side.fill_null(0).to_numpy() for side in bar[1:])
     outside = told & ((early > truth) | (late < truth))
@@ -138,6 +142,104 @@ def interrupted(table: Table, worlds: int, seed: int) -> None:
                 f"{missed} miss, median half-width {np.median(halves):,.0f} ns",
                 missed <= n_worlds / 100,
             )
+
+
+# ---- steps (`step`) and slews (`slew`) that few readings show
+Moved = Callable[[Values], Values]
+Draw = Callable[[Rng, Values], Moved]
+"""How far the offset has moved at each reading."""
+
+
+def jumps(at: Sequence[int], sizes: Sequence[int]) -> Moved:
+    """The offset jumps by so much at each of some instants."""
+
+    def moved(t: Values) -> Values:
+        steps = [np.where(t >= begin, size, 0) for begin, size in zip(at, sizes, strict=True)]
+        return np.sum(steps, axis=0, dtype=np.int64)
+
+    return moved
+
+
+def ramp(begin: int, end: int, ppm: float) -> Moved:
+    return lambda t: np.rint((np.clip(t, begin, end) - begin) * ppm * 1e-6).astype(np.int64)
+
+
+def moved_graph(pair: Pair, t: Values, after: Values, moved: Moved) -> ClockGraph:
+    """Snapshots of a pair whose offset moves; each is read a little late."""
+    graph = ClockGraph()
+    late = t + after
+    graph.add_snapshot({pair.dst: pair.truth(late) + moved(late), pair.src: t})
+    return graph
+
+
+def _signed(rng: Rng, low: float, high: float) -> int:
+    return int(rng.choice([-1, 1]) * log_uniform(rng, low, high, 1)[0])
+
+
+def _at_end(rng: Rng, t: Values) -> Moved:
+    """A step in the last gap, or in the first one."""
+    k = int(rng.choice([0, len(t) - 2]))
+    return jumps([int(rng.integers(t[k] + 100, t[k + 1]))], [_signed(rng, 1e3, 99e6)])
+
+
+def _in_neighbours(rng: Rng, t: Values) -> Moved:
+    """Two steps, with one reading between them; back to where it was, it would be a late one."""
+    k = int(rng.integers(0, len(t) - 2))
+    at = [int(rng.integers(t[i] + 100, t[i + 1])) for i in (k, k + 1)]
+    one, other = (_signed(rng, 1e3, 99e6) for _ in at)
+    if abs(one + other) < max(abs(one), abs(other)) / 2:
+        other = -other
+    return jumps(at, [one, other])
+
+
+def _slew_at_end(rng: Rng, t: Values) -> Moved:
+    """A slew of up to 0.7 ms within the last gap, or the first one."""
+    k, ppm = int(rng.choice([0, len(t) - 2])), rng.uniform(50, 500)
+    lasts = int(min(rng.uniform(1e4, 7e5) / ppm * 1e6, t[k + 1] - t[k]))
+    begin = int(rng.integers(t[k], t[k + 1] - lasts + 1))
+    return ramp(begin, begin + lasts, ppm * int(rng.choice([-1, 1])))
+
+
+def _moving(
+    table: Table, name: str, draw: Draw, pairs: Sequence[Pair], worlds: int, seed: int
+) -> None:
+    """Instants of 6 snapshots or more outside either kind of bars."""
+    for pair in pairs:
+        outside = dict.fromkeys(BOTH, 0)
+        total, missed, worst = 0, 0, ""
+        for n, gap_s in _SPACED[3:]:
+            for world in range(worlds):
+                rng = np.random.default_rng([seed, n, world])
+                t, after = _tidy(rng, n, gap_s)
+                moved = draw(rng, t)
+                graph = moved_graph(pair, t, after, moved)
+                read = rng.integers(t[0], t[-1], _QUERIES)
+                truth = pair.truth(read) + moved(read)
+                out = 0
+                for bars in BOTH:
+                    got = asked(graph, pair.src, pair.dst, read, truth, bars)
+                    outside[bars] += got.outside
+                    out += got.outside
+                total, missed = total + _QUERIES, missed + (out > 0)
+                worst = f"; the first world: {n} snapshots, {world}" if out and not worst else worst
+        table.row(
+            f"{pair.src}: {name}, {total // _QUERIES} worlds",
+            "0 outside, both kinds of bars",
+            f"{outside['estimated']} and {outside['guaranteed']} of {total:,} outside in {missed} "
+            f"worlds{worst}",
+            not missed,
+        )
+
+
+def step(table: Table, worlds: int, seed: int) -> None:
+    """A step of 1 us to 99 ms with one reading beyond it, or with another step in the next gap."""
+    _moving(table, "a step at an end", _at_end, PAIRS, worlds, seed)
+    _moving(table, "steps in neighbouring gaps", _in_neighbours, PAIRS, worlds, seed)
+
+
+def slew(table: Table, worlds: int, seed: int) -> None:
+    """A slew of 50 to 500 ppm in the first or the last gap."""
+    _moving(table, "a slew at an end", _slew_at_end, PAIRS[1:], worlds, seed)
 
 
 # ---- tables with jitter
@@ -336,6 +438,8 @@ def machine(table: Table, worlds: int, seed: int) -> None:
 FAMILIES: Final[dict[str, Callable[[Table, int, int], None]]] = {
     "late": late,
     "interrupted": interrupted,
+    "step": step,
+    "slew": slew,
     "jitter": jitter,
     "machine": machine,
 }

@@ -41,9 +41,12 @@ def cones(
     width: _Values,
     known: _Marks | None = None,
 ) -> _Values: ...
+
+LATEST_NS: int
+
 def half_widths(
     a: _Values, r: _Values, floor_ns: int, drift: float, level: bool
-) -> tuple[_Values, int, int]: ...
+) -> tuple[_Values, int, int, npt.NDArray[np.bool_]]: ...
 def smooth_runs(
     a: _Values,
     r: _Values,

@@ -78,7 +78,7 @@ def test_some_are_turned_or_of_another_kind(found, data):
     ]
 
 
-@pytest.mark.parametrize("hold", [None, Hold.declared(1000), Hold.learnt(1000, 1500)])
+@pytest.mark.parametrize("hold", [None, Hold.declared(1000), Hold.learnt(1000, 1500, np.array([]))])
 def test_outliers_need_guaranteed_bars_about_themselves_alone(hold):
     a = np.arange(400, dtype=np.int64) * S
     r = np.zeros(400, dtype=np.int64)

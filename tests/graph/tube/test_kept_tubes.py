@@ -167,7 +167,11 @@ def test_assumed_half_widths_stay(seed: int) -> None:
     results = [learnt(world.a, r, world.limits, ticks_ns) for r, ticks_ns in given]
     assert results[0].half_ns.min() >= 1_000
     assert results[2].half_ns.min() >= 4_321
-    check_kept("assumed", str(seed), [[one.half_ns.tolist(), one.hold] for one in results])
+    kept = [
+        [one.half_ns.tolist(), one.held_ns, one.sliver_ns, np.flatnonzero(one.doubtful).tolist()]
+        for one in results
+    ]
+    check_kept("assumed", str(seed), kept)
 
 
 def steered(seed: int) -> Tube:

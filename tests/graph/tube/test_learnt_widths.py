@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 from corpus import DATA, NO_DATA
+from hypothesis import given
+from hypothesis import strategies as st
 
-from benchmarks.undeclared import FAR_NS, NOISES, PAIRS, Got, Machine, Pair, asked, machine_graph
+from benchmarks.undeclared import (
+    BOTH,
+    FAR_NS,
+    NOISES,
+    PAIRS,
+    Got,
+    Machine,
+    Pair,
+    asked,
+    jumps,
+    machine_graph,
+    moved_graph,
+    ramp,
+)
 from tracetime import ClockDomain, ClockGraph, Snapshot, diagnose, open_trace
 from tracetime.graph.tube.assumed_widths import learnt
+from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.limits import Limits
 
 S, MS = 1_000_000_000, 1_000_000
@@ -70,6 +88,71 @@ def test_a_late_one_of_few_hides_no_step_beside_them(
     graph.add_snapshot({pair.dst: truth(t) + late, pair.src: t})
     read = np.append(np.linspace(0, t[3], 50), np.linspace(t[4], t[9], 100)).astype(np.int64)
     assert asked(graph, pair.src, pair.dst, read, truth(read)).outside == 0
+
+
+def moved_and_asked(
+    pair: Pair, moved: Callable[[Values], Values], n: int, beyond_s: int, bars: Bars = "estimated"
+) -> Got:
+    """Bars of snapshots 10 s apart, while the offset moves; also beyond them."""
+    t, late = np.arange(1, n + 1) * 10 * S, np.random.default_rng(n).integers(20, 70, n)
+    graph = moved_graph(pair, t, late, moved)
+    inside = [np.linspace(t[k], t[k + 1], 50) for k in (0, 1, n // 2 - 1, n - 3, n - 2)]
+    ends = np.array([t[0] - beyond_s * S, t[-1] + beyond_s * S])
+    read = np.concatenate([*inside, ends]).astype(np.int64)
+    return asked(graph, pair.src, pair.dst, read, pair.truth(read) + moved(read), bars)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.src)
+@given(
+    n=st.sampled_from([3, 4, 6, 8, 9, 12, 15, 16, 20, 40]),
+    in_last=st.booleans(),
+    at=st.floats(0.001, 0.999),
+    size_ns=st.integers(1_000, 99 * MS).flatmap(lambda ns: st.sampled_from([ns, -ns])),
+)
+def test_bars_hold_a_step_that_the_first_or_last_snapshot_alone_shows(
+    pair: Pair, n: int, in_last: bool, at: float, size_ns: int
+) -> None:
+    """Or that snapshot is late: nothing tells."""
+    moved = jumps([int((n - 1 if in_last else 1) * 10 * S + at * 10 * S)], [size_ns])
+    for bars in BOTH:
+        assert moved_and_asked(pair, moved, n, 2, bars).outside == 0
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.src)
+@pytest.mark.parametrize(
+    "sizes_ns",
+    [
+        (4_000, 15_300_000),
+        (80_500_000, 81_000),
+        (-11_000, 49_000_000),
+        (150_000, -50_000_000),
+        (21_000_000, 26_000_000),
+        (30_000_000, -3_000_000_000),
+    ],
+    ids=str,
+)
+def test_bars_hold_a_snapshot_between_two_steps_and_what_it_is_if_late(
+    pair: Pair, sizes_ns: tuple[int, int]
+) -> None:
+    for n in (8, 12, 16, 40):
+        for at in ((0.1, 0.2), (0.5, 0.5), (0.9, 0.1)):
+            k = n // 2
+            moved = jumps([int((k + i + x) * 10 * S) for i, x in enumerate(at)], list(sizes_ns))
+            for bars in BOTH:
+                assert moved_and_asked(pair, moved, n, 0, bars).outside == 0
+
+
+@pytest.mark.parametrize("pair", [RAW, GPU], ids=lambda pair: pair.src)
+@pytest.mark.parametrize("ppm", [50, -120, 500])
+@pytest.mark.parametrize("begin_s", [0, 3, 8])
+@pytest.mark.parametrize("in_last", [True, False])
+def test_estimated_bars_hold_a_slew_within_the_first_or_last_gap(
+    pair: Pair, ppm: int, begin_s: int, in_last: bool
+) -> None:
+    for n in (9, 15, 40):
+        begin = ((n - 1 if in_last else 1) * 10 + begin_s) * S
+        moved = ramp(begin, begin + int(1.4 * S), ppm)
+        assert moved_and_asked(pair, moved, n, 0).outside == 0
 
 
 @pytest.mark.parametrize("burst", [6, 8, 12, 20])

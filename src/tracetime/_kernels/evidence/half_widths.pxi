@@ -12,6 +12,8 @@ cdef enum:
     LONE_NS = 100000000     # no thread is interrupted for so long: one reading on each side is a level,
     PAIR_NS = 10000000      # two of them above this
 
+LATEST_NS = LONE_NS         # so late no reading is
+
 # Beyond so many times what neighbours differ by, and floors, an offset may have stepped.
 cdef double STEP_SCATTER = 20, STEP_FLOORS = 2
 # Readings of a level agree to this part of the step.
@@ -38,6 +40,8 @@ cdef double COARSE_NS = 2000, COARSE_SHARE = 0.8, COARSE_PART = 0.5
 cdef double SLIVER = 1.5, COARSE_SLIVER = 0.95
 # So many times the noise a reading is far off; a tenth of all readings are not.
 cdef double FAR = 3, FEW_FAR = 0.1
+# One that is off by so much of the noise at an end of the readings may show a step.
+cdef double OFF_AT_END = 0.5
 # Two half-widths, and two more for the line and the noise: a reading farther off contradicts others.
 cdef double OUT = 4
 # Sums of offsets and half-widths fit in int64.
@@ -60,7 +64,8 @@ cdef struct Readings:
     double drift            # how fast the offset may change, ns per ns
     bint level              # the clocks tick alike: between steps the offset is constant
     double rate             # how fast the offset usually changes, ns per ns
-    double step             # the smaller one of the steps before and after these readings
+    double step             # the smaller one of the steps before and after these readings,
+    double larger           # and the larger one of those that may be a late reading; 0 without any
     double *off             # how far each is off its neighbours
     double *room
     double *spare
@@ -275,31 +280,38 @@ cdef double steps_between(const Readings *given) noexcept nogil:
 
 
 cdef bint is_level(
-    const double *step, Py_ssize_t begin, Py_ssize_t at, Py_ssize_t end, Py_ssize_t n
+    const double *step, Py_ssize_t begin, Py_ssize_t at, Py_ssize_t then, Py_ssize_t end, Py_ssize_t n
 ) noexcept nogil:
-    """Whether the offset stepped before reading `at`: some readings on each side agree.
+    """Whether the offset stepped: some readings before `at` agree, and some from `then` on.
 
-    step: of each reading, from the one before. begin, end: where it may have stepped before and after.
+    What is between them is on neither level. step: of each reading, from the one before. begin, end:
+    where it may have stepped before and after.
     """
-    cdef double size = fabs(step[at]), before = 0, after = 0
+    cdef double size = 0, before = 0, after = 0
     cdef Py_ssize_t k, need = LEVEL_READINGS
+    for k in range(at, then + 1):
+        size += step[k]
+    size = fabs(size)
     if size > LONE_NS:
         need = 1
     elif size > PAIR_NS or n <= 5:
         need = 2
-    begin, end = max(begin, at - LEVEL_READINGS), min(end, at + LEVEL_READINGS)
-    if at - begin < need or end - at < need:
+    begin, end = max(begin, at - LEVEL_READINGS), min(end, then + LEVEL_READINGS)
+    if at - begin < need or end - then < need:
         return False
     for k in range(begin + 1, at):
         before += fabs(step[k])
-    for k in range(at + 1, end):
+    for k in range(then + 1, end):
         after += fabs(step[k])
     return before <= LEVEL_PART * size and after <= LEVEL_PART * size
 
 
 cdef Py_ssize_t find_levels(Readings *given, int64_t *begins, double *sizes) noexcept nogil:
-    """How many levels the offset is on, one after the other; where each begins, and the step there."""
-    cdef Py_ssize_t k, before = 0, at = 0, count = 0, found = 1
+    """How many levels the offset is on, one after the other; where each begins, and the step there.
+
+    A reading between two steps in neighbouring gaps is a level of its own.
+    """
+    cdef Py_ssize_t k, earlier = 0, before = 0, at = 0, count = 0, found = 1
     cdef Py_ssize_t stride = given.n // MOST_SAMPLED + 1
     cdef double least = STEP_FLOORS * given.floor_ns
     given.rate = steps_between(given)
@@ -312,10 +324,19 @@ cdef Py_ssize_t find_levels(Readings *given, int64_t *begins, double *sizes) noe
     for k in range(1, given.n + 1):
         if k < given.n and fabs(given.off[k]) <= least:
             continue
-        if at and is_level(given.off, before, at, k, given.n):
+        if at and is_level(given.off, before, at, at, k, given.n):
             begins[found], sizes[found] = at, fabs(given.off[at])
             found += 1
-        before, at = at, k
+        elif (
+            before and at == before + 1 and fabs(given.off[before] + given.off[at]) > least
+            and is_level(given.off, earlier, before, at, k, given.n)
+        ):
+            if begins[found - 1] != before:
+                begins[found], sizes[found] = before, fabs(given.off[before])
+                found += 1
+            begins[found], sizes[found] = at, fabs(given.off[at])
+            found += 1
+        earlier, before, at = before, at, k
     begins[found] = given.n
     sizes[0] = sizes[found] = INFINITY
     return found
@@ -360,6 +381,21 @@ cdef double find_noise(const Readings *given, bint *steady) noexcept nogil:
     steady[0] = True
     memcpy(given.off, other.off, given.n * sizeof(double))
     return longer
+
+
+cdef void mark_doubtful(const Readings *given, double usual, uint8_t *doubtful) noexcept nogil:
+    """Mark the readings at either end that are off: each may be late, or show a step.
+
+    Those between others are late where these agree; at an end nothing tells.
+    """
+    cdef Py_ssize_t k = 0
+    while k < given.n and given.off[k] > OFF_AT_END * usual:
+        doubtful[k] = True
+        k += 1
+    k = given.n - 1
+    while k >= 0 and given.off[k] > OFF_AT_END * usual:
+        doubtful[k] = True
+        k -= 1
 
 
 cdef void agree_in_pairs(const Readings *given, double usual) noexcept nogil:
@@ -410,14 +446,16 @@ cdef void fill(int64_t *half, Py_ssize_t n, double width) noexcept nogil:
         half[k] = <int64_t>ceil(min(width, WIDEST_NS))
 
 
-cdef Held learn_level(const Readings *given, int64_t *half) noexcept nogil:
+cdef Held learn_level(const Readings *given, int64_t *half, uint8_t *doubtful) noexcept nogil:
     """The half-widths of readings among which the offset does not step; what bars must hold."""
-    cdef Held held = Held(0, 0)
+    cdef Held held = Held(<int64_t>given.floor_ns, 0)
     cdef Py_ssize_t k
     cdef double noise, width
     cdef bint coarse, steady
     if given.n < (LEVEL_WINDOW if given.level else LINE_WINDOW):
-        width = min(few_width(given), STEP_PART * given.step)
+        # One between two steps is late, or where the offset was.
+        doubtful[0] = given.n == 1 and given.larger > 0
+        width = OWN * given.larger if doubtful[0] else min(few_width(given), STEP_PART * given.step)
         fill(half, given.n, max(given.floor_ns, width if width <= LONE_NS else 0.0))
         return held
     noise = SCATTER * find_noise(given, &steady)
@@ -425,6 +463,7 @@ cdef Held learn_level(const Readings *given, int64_t *half) noexcept nogil:
         # Nobody reads so badly: there are two clocks, or one that is set.
         fill(half, given.n, given.floor_ns)
         return held
+    mark_doubtful(given, max(given.floor_ns, noise), doubtful)
     agree_in_pairs(given, max(given.floor_ns, noise))
     keep_outliers(given, max(given.floor_ns, noise))
     coarse = is_coarse(given)
@@ -434,10 +473,9 @@ cdef Held learn_level(const Readings *given, int64_t *half) noexcept nogil:
         else:
             width = max(given.floor_ns, noise + OWN * given.off[k])
         half[k] = <int64_t>ceil(min(width, WIDEST_NS))
-    if steady and not coarse:
-        return held
     held.ns = <int64_t>ceil(min(given.floor_ns if coarse else max(given.floor_ns, noise), WIDEST_NS))
-    held.sliver_ns = <int64_t>((COARSE_SLIVER if coarse else SLIVER) * held.ns)
+    if coarse or not steady:
+        held.sliver_ns = <int64_t>((COARSE_SLIVER if coarse else SLIVER) * held.ns)
     return held
 
 
@@ -454,29 +492,35 @@ def half_widths(
     whether the clocks tick alike: between steps their offset is constant.
 
     Returns:
-        the half-widths; and, where the clocks may stray within them, how much bars hold of each
-        reading, ns, and how narrow they are if they do not: else 0.
+        the half-widths; how much bars hold of a reading, ns; how narrow they are if they hold too
+        little, where the clocks may stray within the half-widths: else 0; and which readings may be
+        late, or show a step, as nothing tells (bool).
     """
-    cdef Py_ssize_t n = a.shape[0], found, k, longest = 0
+    cdef Py_ssize_t n = a.shape[0], found, k, side, longest = 0
     cdef Held held = Held(0, 0), one
     found_half = np.empty(n, dtype=np.int64)
     if r.shape[0] != n:
         raise ValueError(f"{n} readings and {r.shape[0]} offsets")
+    found_doubtful = np.zeros(n, dtype=bool)
     if n == 0:
-        return found_half, 0, 0
+        return found_half, 0, 0, found_doubtful
+    cdef uint8_t[::1] doubtful = found_doubtful.view(np.uint8)
     cdef int64_t[::1] half = found_half, begins = np.empty(n + 1, dtype=np.int64)
     cdef double[:, ::1] scratch = np.empty((3, n))
     cdef double[::1] sizes = np.empty(n + 1)
     cdef Readings given = Readings(
-        &a[0], &r[0], n, floor_ns, drift, level, 0, INFINITY, &scratch[0, 0], &scratch[1, 0], &scratch[2, 0]
+        &a[0], &r[0], n, floor_ns, drift, level, 0, INFINITY, 0, &scratch[0, 0], &scratch[1, 0], &scratch[2, 0]
     )
     with nogil:
         found = find_levels(&given, &begins[0], &sizes[0])
         for k in range(found):
             given.a, given.r = &a[begins[k]], &r[begins[k]]
             given.n = begins[k + 1] - begins[k]
-            given.step = min(sizes[k], sizes[k + 1])
-            one = learn_level(&given, &half[begins[k]])
+            given.step, given.larger = min(sizes[k], sizes[k + 1]), 0
+            for side in range(2):
+                if sizes[k + side] <= LONE_NS:
+                    given.larger = max(given.larger, sizes[k + side])
+            one = learn_level(&given, &half[begins[k]], &doubtful[begins[k]])
             if given.n > longest:
                 longest, held = given.n, one
-    return found_half, held.ns, held.sliver_ns
+    return found_half, held.ns, held.sliver_ns, found_doubtful

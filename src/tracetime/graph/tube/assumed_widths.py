@@ -53,11 +53,20 @@ class Learnt(NamedTuple):
 
     Attributes:
         half_ns: int64, one a snapshot.
-        hold: what bars hold of each snapshot, where the clocks may stray within its half-width.
+        held_ns: how much bars hold of a snapshot.
+        sliver_ns: how narrow they are if they hold too little, where the clocks may stray within
+            the half-widths; else 0.
+        doubtful: which snapshots may be late, or show a step: nobody can tell.
     """
 
     half_ns: Values
-    hold: Hold | None
+    held_ns: int
+    sliver_ns: int
+    doubtful: npt.NDArray[np.bool_]
+
+    def hold(self, a_ns: Values) -> Hold:
+        """What bars hold of the snapshots; a_ns: readings of the clock that they run along."""
+        return Hold.learnt(self.held_ns, self.sliver_ns, a_ns[self.doubtful])
 
 
 def learnt(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> Learnt:
@@ -82,22 +91,21 @@ def learnt(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> Lea
     # says, which ticks like another.
     least = min(max(LEAST_ASSUMED_NS, ticks_ns), WIDEST)
 
-    def widths(level: bool) -> tuple[Values, int, int]:
-        return half_widths(x[order], r_ns[order], least, limits.drift, level)
+    def widths(level: bool) -> Learnt:
+        return Learnt(*half_widths(x[order], r_ns[order], least, limits.drift, level))
 
     found = widths(limits.one_rate)
     favour = _FAR_WIDER if limits.tick_alike else 1
-    sum_ns = float(found[0].sum())
+    sum_ns = float(found.half_ns.sum())
     # No half-width is below the least: where these are near it, others are not far narrower.
     is_open = len(a_ns) >= _FEW and sum_ns >= favour * float(least) * len(a_ns)
     if limits.one_rate and (is_open or not limits.tick_alike):
         apart = widths(False)
-        if favour * float(apart[0].sum()) <= sum_ns:
+        if favour * float(apart.half_ns.sum()) <= sum_ns:
             found = apart
-    half_ns, *held = found
-    width = np.empty_like(r_ns)
-    width[order] = half_ns
-    return Learnt(width, Hold.learnt(*held) if held[0] else None)
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return found._replace(half_ns=found.half_ns[back], doubtful=found.doubtful[back])
 
 
 def widened(a_ns: Values, r_ns: Values, width_ns: int, drift: float) -> Values:

@@ -6,16 +6,19 @@ on its own is true however the offset stepped before or after. So the bar betwee
 also holds what the one before says, and what the one after does, at the rate of their runs.
 
 Half-widths that were learnt are as wide as the clocks stray in a few snapshots. The same holds for
-them, where what snapshots have in common is a sliver.
+them, where what snapshots have in common is a sliver, and beside those that may be late or show a
+step, as nothing tells: the first one, the last one, and one between two steps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from tracetime._kernels.evidence import LATEST_NS
 from tracetime.graph.tube.evidence import Floats, Values
 from tracetime.graph.tube.limits import MOST_DRIFT, ONE
 from tracetime.graph.tube.order_rows import Rows, since
@@ -53,25 +56,36 @@ class Hold(NamedTuple):
         half_ns: so much to either side of what it read, and no more than its half-width.
         apart_ns: one with a wider half-width lies apart: it would widen bars on its far side, too.
         sliver_ns: bars need hold nothing where none are narrower at a snapshot; None: always.
+        doubtful_ns: readings of clock a: a snapshot there is late, or the offset jumped beside it,
+            which nobody can tell. Bars beside it hold it, and those beyond it, all the same.
     """
 
     half_ns: int
     apart_ns: int
     sliver_ns: int | None
+    doubtful_ns: Values
 
     @classmethod
-    def learnt(cls, half_ns: int, sliver_ns: int) -> Hold:
-        return cls(half_ns, _APART * half_ns, sliver_ns)
+    def learnt(cls, half_ns: int, sliver_ns: int, doubtful_ns: Values) -> Hold:
+        return cls(half_ns, _APART * half_ns, sliver_ns, doubtful_ns)
 
     @classmethod
     def declared(cls, half_ns: int) -> Hold:
-        return cls(half_ns, half_ns, None)
+        return cls(half_ns, half_ns, None, np.empty(0, dtype=np.int64))
 
     def is_needed(self, runs: Runs) -> bool:
         """Whether some bars are slivers of what snapshots say."""
         if self.sliver_ns is None:
             return True
         return bool((runs.knots[:, 2] - runs.knots[:, 0] < self.sliver_ns).any())
+
+    def rows(self, rows: Rows, runs: Runs) -> Values:
+        """Which rows hold what snapshots say: all, or those beside doubtful ones."""
+        if self.is_needed(runs):
+            return np.arange(len(rows.cells))
+        doubtful = np.append(0, np.isin(runs.evidence.a, self.doubtful_ns).cumsum())
+        k, next_k = rows.cells[:, 1], rows.cells[:, 2]
+        return np.flatnonzero(doubtful[next_k + 1] > doubtful[k])
 
 
 class _Ends(NamedTuple):
@@ -83,7 +97,7 @@ class _Ends(NamedTuple):
     last: Values
 
     @classmethod
-    def of(cls, rows: Rows, bars: Values, which: slice) -> _Ends:
+    def of(cls, rows: Rows, bars: Values, which: Values) -> _Ends:
         kinds, at = rows.cells[which, 0], bars[which, _AT]
         after = np.append(rows.starts[1:], rows.starts[-1:])[which] - 1
         is_open = (kinds == _BEFORE) | (kinds == _AFTER)
@@ -123,7 +137,7 @@ class _Snapshots:
     end: Values
 
     def side(self, ends: _Ends, which: slice, sign: int) -> _Side:
-        """How far out the snapshots of some rows are."""
+        """How far out the snapshots of some of the rows are."""
         begin, end = self.begin[which], self.end[which]
         edges = self.high if sign > 0 else -self.low
         firsts, lasts = edges[begin], edges[begin]
@@ -142,37 +156,45 @@ class _Snapshots:
         return _Side(firsts, lasts, np.where(back, -slopes, slopes))
 
 
-def holding_intervals(rows: Rows, runs: Runs, segments: Segments, drift: int, hold: Hold) -> Rows:
-    """The same rows, their bars no narrower than what the snapshots beside them say.
+def holding_intervals(
+    rows: Rows, which: Values, runs: Runs, segments: Segments, drift: int, hold: Hold
+) -> Rows:
+    """The same rows, the bars of some no narrower than what the snapshots beside them say.
 
     Args:
+        which: these rows, of `Hold.rows`.
         drift: in 2^-52.
     """
-    snapshots = _snapshots(rows, runs, segments, drift, hold)
+    snapshots = _snapshots(rows.cells[which], runs, segments, drift, hold)
     bars = rows.bars.copy()
-    for begin in range(0, len(bars), _CHUNK):
-        which = slice(begin, begin + _CHUNK)
-        ends = _Ends.of(rows, bars, which)
-        for sign, word in _LINES:
-            beside = snapshots.side(ends, which, sign)
-            _hold(bars[which], ends, beside, sign, word)
-        bars[which, _MODE] = bars[which, _LIMIT] = 0
-    return rows._replace(bars=bars, limits=rows.limits[:0].copy())
+    for begin in range(0, len(which), _CHUNK):
+        chunk = slice(begin, begin + _CHUNK)
+        ends = _Ends.of(rows, bars, which[chunk])
+        _hold_sides(bars, which[chunk], ends, [snapshots.side(ends, chunk, s) for s, _ in _LINES])
+    return rows._replace(bars=bars)
 
 
-def holding_rows(bars: Values, rows: Rows) -> Values:
-    """Guaranteed bars of rows, no narrower than the estimated ones, of `holding_intervals`."""
+def holding_rows(bars: Values, which: Values, rows: Rows) -> Values:
+    """Guaranteed bars of rows, some no narrower than the estimated ones, of `holding_intervals`."""
     bars = bars.copy()
-    for begin in range(0, len(bars), _CHUNK):
-        which = slice(begin, begin + _CHUNK)
-        ends = _Ends.of(rows, bars, which)
+    for begin in range(0, len(which), _CHUNK):
+        chunk = which[begin : begin + _CHUNK]
+        ends, sides = _Ends.of(rows, bars, chunk), []
         for sign, word in _LINES:
-            line = rows.bars[which, word : word + _WORDS]
+            line = rows.bars[chunk, word : word + _WORDS]
             first, last = (_outward(line, x, ends.at, sign) for x in (ends.first, ends.last))
-            beside = _Side(first, last, sign * line[:, 2] / ONE)
-            _hold(bars[which], ends, beside, sign, word)
-        bars[which, _MODE] = bars[which, _LIMIT] = 0
+            sides.append(_Side(first, last, sign * line[:, 2] / ONE))
+        _hold_sides(bars, chunk, ends, sides)
     return bars
+
+
+def _hold_sides(bars: Values, which: Values, ends: _Ends, sides: Sequence[_Side]) -> None:
+    """Have some bars hold what is beside them."""
+    some = bars[which]
+    for (sign, word), beside in zip(_LINES, sides, strict=True):
+        _hold(some, ends, beside, sign, word)
+    some[:, _MODE] = some[:, _LIMIT] = 0
+    bars[which] = some
 
 
 def _hold(bars: Values, ends: _Ends, beside: _Side, sign: int, word: int) -> None:
@@ -215,7 +237,7 @@ def _outward(lines: Values, x: Values, at: Values, sign: int) -> Values:
     return outward
 
 
-def _snapshots(rows: Rows, runs: Runs, segments: Segments, drift: int, hold: Hold) -> _Snapshots:
+def _snapshots(cells: Values, runs: Runs, segments: Segments, drift: int, hold: Hold) -> _Snapshots:
     """What the rows of a tube hold: the snapshots at their ends.
 
     Beyond one that lies apart, the next that does not. At a snapshot that ends a run, the one
@@ -223,12 +245,12 @@ def _snapshots(rows: Rows, runs: Runs, segments: Segments, drift: int, hold: Hol
     offset jumped or some snapshots are off, those beside it.
     """
     here, kept = runs.evidence, np.flatnonzero(runs.strays == 0)
-    kinds, k, next_k = rows.cells[:, :3].T
-    begin = np.searchsorted(kept, k, side="right") - 1
-    end = np.searchsorted(kept, next_k)
-    begin = begin - np.isin(kinds, (_POINT, _AFTER))
-    end = end + np.isin(kinds, (_BEFORE, _POINT))
-    apart = (here.high - here.low)[kept] > 2 * hold.apart_ns
+    kinds, k, next_k = cells[:, :3].T
+    at, to = np.searchsorted(kept, k, side="right") - 1, np.searchsorted(kept, next_k)
+    begin = at - np.isin(kinds, (_POINT, _AFTER))
+    end = to + np.isin(kinds, (_BEFORE, _POINT))
+    apart = (here.high - here.low > 2 * hold.apart_ns) | np.isin(here.a, hold.doubtful_ns)
+    apart = apart[kept]
     begin, end = _in_place(apart, begin, -1), _in_place(apart, end, 1)
     first, last = (np.searchsorted(kept, ends) for ends in (segments.first, segments.last))
     short = last - first < FEW
@@ -237,12 +259,25 @@ def _snapshots(rows: Rows, runs: Runs, segments: Segments, drift: int, hold: Hol
     own, other = (np.searchsorted(segments.first, of, side="right") - 1 for of in (k, next_k))
     begin = np.where(short[own], first[own], np.maximum(begin, first[own]))
     end = np.where(short[other], last[other], np.minimum(end, last[other]))
+    if hold.sliver_ns is not None:
+        lows, highs = _levels(here.r[kept])
+        begin, end = np.maximum(begin, lows[at]), np.minimum(end, highs[to])
     least, most = _rates(runs, segments, drift)
     low, high = (
         np.maximum(here.low, here.r - hold.half_ns),
         np.minimum(here.high, here.r + hold.half_ns),
     )
     return _Snapshots(here.a[kept], low[kept], high[kept], least[kept], most[kept], begin, end)
+
+
+def _levels(r: Values) -> tuple[Values, Values]:
+    """The first and the last snapshot that may be of one level with each; r: the offsets.
+
+    Beyond a step of more than `LATEST_NS` nothing is late by so much.
+    """
+    steps = np.flatnonzero(np.abs(np.diff(r)) > LATEST_NS)
+    of = np.searchsorted(steps, np.arange(len(r)))
+    return np.append(0, steps + 1)[of], np.append(steps, len(r) - 1)[of]
 
 
 def _in_place(apart: Mask, k: Values, sign: int) -> Values:

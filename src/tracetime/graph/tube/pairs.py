@@ -565,7 +565,6 @@ class Pairs:
         if known.all():
             return Intervals(a_ns, r_k, h_k, False, correction), None
         declared_ns = self._assumed_ns(a, b, observed)
-        hold: Hold | None
         if declared_ns is not None:
             width = widened(a_ns, r_k, declared_ns, limits.drift)
             hold = Hold.declared(declared_ns)
@@ -573,7 +572,8 @@ class Pairs:
             # Along the same clock whichever was asked for: one of them may have been set back.
             is_first = self.steadier_first(a, b)[0] == a
             along, offset = (a_ns, r_k) if is_first else (a_ns + r_k, -r_k)
-            width, hold = learnt(along, offset, limits, ticks)
+            found = learnt(along, offset, limits, ticks)
+            width, hold = found.half_ns, found.hold(a_ns)
         return Intervals(a_ns, r_k, np.where(known, h_k, width), True, correction), hold
 
     def _read_drift(self, clock: ClockId) -> float:

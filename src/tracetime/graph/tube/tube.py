@@ -410,12 +410,8 @@ class Tube:
 
         Bounds of one side do not; and bars that hold single snapshots hold both sides anyway.
         """
-        return self._segments.evidence.known is None and not self._holds
-
-    @property
-    def _holds(self) -> bool:
-        """Whether bars hold single snapshots."""
-        return self._hold is not None and self._hold.is_needed(self._runs)
+        holds = self._hold is not None and self._hold.is_needed(self._runs)
+        return self._segments.evidence.known is None and not holds
 
     def _assemble(self, messages: bool) -> Rows:
         """The rows of the estimated bars."""
@@ -430,8 +426,8 @@ class Tube:
         knots = (self._segments.knots, runs.limits, runs.knots)
         smooth = runs.smoothed(self._drift)
         rows = Rows(*assemble(*columns, self._drift, *knots, smooth, runs.table()))
-        if self._hold is not None and self._holds:
-            rows = holding_intervals(rows, runs, self._segments, self._drift, self._hold)
+        if self._hold is not None and len(which := self._hold.rows(rows, runs)):
+            rows = holding_intervals(rows, which, runs, self._segments, self._drift, self._hold)
         if not messages:
             return rows
         strays = self._segments.given[runs.strays != 0]
@@ -476,8 +472,8 @@ class Tube:
             return guaranteed_rows(self._segments, self._drift, self._bent)
         knots = self._segments.knots
         made = guaranteed(self._runs.evidence.a, self._drift, knots, rows.bars, rows.cells)
-        if self._holds:
-            made = holding_rows(made, rows)
+        if self._hold is not None and len(which := self._hold.rows(rows, self._runs)):
+            made = holding_rows(made, which, rows)
         return rows._replace(bars=made, limits=made[:0])
 
 
