@@ -415,16 +415,22 @@ cdef void agree_in_pairs(const Readings *given, double usual) noexcept nogil:
 
 
 cdef void keep_outliers(const Readings *given, double usual) noexcept nogil:
-    """One that no drift explains, between readings that agree, stays narrow: it is an outlier."""
+    """One that no drift explains, beside readings that agree, stays narrow.
+
+    Between others it is an outlier; the first or the last one is told as a step, if it is so large
+    that it is hardly late.
+    """
     cdef Py_ssize_t k, i, last = given.n - 1
-    cdef double gap, near
-    for k in range(1, last):
-        near = 0
+    cdef double gap, near, most
+    for k in range(given.n):
+        gap = near = 0
         for i in range(max(k - 2, 0), min(k + 2, last) + 1):
             if i != k:
                 near = max(near, given.off[i])
-        gap = <double>max(apart(given.a[k - 1], given.a[k]), apart(given.a[k], given.a[k + 1]))
-        if near <= usual and given.off[k] > OUT * usual + 2 * given.drift * gap:
+        for i in range(max(k - 1, 0), min(k, last - 1) + 1):
+            gap = max(gap, <double>apart(given.a[i], given.a[i + 1]))
+        most = OUT * usual + 2 * given.drift * gap
+        if near <= usual and given.off[k] > (most if 0 < k < last else max(most, <double>PAIR_NS)):
             given.off[k] = 0
 
 
