@@ -2,8 +2,9 @@
 
     python -m benchmarks.undeclared [--worlds 40] [--seed 1] [family ...]
 
-One late snapshot of several, thread switches between two reads, steps and slews that a single snapshot
-shows, tables with jitter, and the clocks of a Linux machine. These bars are estimates. Exits with 1 where a family misses its bar.
+One late snapshot of several, thread switches between two reads, steps and slews that a single
+snapshot shows, tables with jitter, and the clocks of a Linux machine. These bars are estimates.
+Exits with 1 where a family misses its bar.
 """
 
 from __future__ import annotations
