@@ -250,8 +250,8 @@ class Survey:
     def discontinuities(self) -> PairDiscontinuities:
         """The discontinuities of pairs of clocks, by their snapshots; those by orders are apart."""
         found = self.graph.tubes.discontinuities(self._examined[0])
-        told = self.contradictions
-        parts = [part for pair, part in found.by_pair().items() if pair not in told]
+        contradicted = self.contradictions
+        parts = [part for pair, part in found.by_pair().items() if pair not in contradicted]
         every = PairDiscontinuities.joined(parts)
         return every.take(every.orders.counts == 0)
 

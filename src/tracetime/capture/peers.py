@@ -143,10 +143,10 @@ class Peers:
 
     def _note_silent(self, problems: Problems) -> None:
         """Note the peers that had no exchange, and no problem that says why."""
-        said = {problem.what for problem in problems.all()}
+        noted = {problem.what for problem in problems.all()}
         ns = round((time.monotonic() - self._started_s) * 1_000_000_000)
         for peer in self._peers:
-            if not peer.exchanges and peer.name not in said:
+            if not peer.exchanges and peer.name not in noted:
                 problems.note(peer.name, f"no exchange in {duration(ns)}: its clock is not tied")
 
     def _note(self, problems: Problems, name: str, message: str) -> None:

@@ -166,12 +166,12 @@ class ClockDomain:
         A caller who gives one property leaves the others as the trace declares them.
         """
         usual = _of_kind(self.id)
-        said = {
+        stated = {
             field.name: value
             for field in fields(self)
             if (value := getattr(self, field.name)) != getattr(usual, field.name)
         }
-        return replace(known, **said)
+        return replace(known, **stated)
 
     def of_another(self, clock: ClockId, name: str | None = None) -> ClockDomain:
         """This domain for another clock, of another machine's oscillator: checked already."""

@@ -133,16 +133,16 @@ def _floor_cost(summary: Summary, names: Mapping[ClockId, str]) -> str:
     """Return the error of floor in the columns that it wrote, or would have written."""
     cost, floor = summary.floor_cost, summary.policy == "floor"
     to_cost = _to_cost(summary, names)
-    untied = ""
+    unknown = ""
     if cost is not None and cost.untied:
-        untied = f"how far off {count(len(cost.untied), 'clock')} can be is not known"
+        unknown = f"how far off {count(len(cost.untied), 'clock')} can be is not known"
     if cost is None or cost.clock is None:
         converted = any(_was_converted(use, summary) for use in summary.clocks)
         if to_cost:
-            also = f"; {untied}" if untied else ""
+            also = f"; {unknown}" if unknown else ""
             return f"The floor policy's {to_cost}{also}. --policy tube follows the drift"
-        if untied:
-            return f"The error of the floor policy's trace time is not known: {untied}"
+        if unknown:
+            return f"The error of the floor policy's trace time is not known: {unknown}"
         if summary.rows and not converted:
             return "The floor policy has no error here: no event was converted from another clock"
         return ""
@@ -152,8 +152,8 @@ def _floor_cost(summary: Summary, names: Mapping[ClockId, str]) -> str:
     else:
         events = count(cost.events_reordered, "event")
         order = f"it puts {events} in an order that is wrong by their bars"
-    if untied:
-        order += f"; {untied}"
+    if unknown:
+        order += f"; {unknown}"
     if floor:
         also = f", and its {to_cost}" if to_cost else ""
         return (

@@ -258,8 +258,8 @@ def _print(path: str, findings: list[Finding], verbose: bool) -> None:
     path = printable(path)
     counts = Counter[str](finding.severity for finding in findings)
     if not counts["error"] and not counts["warning"]:
-        said = f"no errors or warnings, {counts['info']} info" if faults(findings) else _IN_ORDER
-        echo(f"{path}: {said}")
+        verdict = f"no errors or warnings, {counts['info']} info" if faults(findings) else _IN_ORDER
+        echo(f"{path}: {verdict}")
     else:
         found = [
             f"{n} {severity}" if severity == "info" else count(n, severity)

@@ -267,8 +267,8 @@ class _Answer:
                 self._say(f"warning: {path}: reading stopped early: {trace.truncated}")
             unresolved = self._session.in_no_slice.get(trace.path, 0)
             if unresolved:
-                said = in_no_slice(unresolved, "the status of events", self._policy)
-                self._say(f"note: {path}: {said}")
+                note = in_no_slice(unresolved, "the status of events", self._policy)
+                self._say(f"note: {path}: {note}")
 
     def _say(self, text: str) -> None:
         if text not in self._said:

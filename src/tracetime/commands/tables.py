@@ -232,6 +232,6 @@ def _print(summary: TableSummary, mapped: Mapped, graph: ClockGraph, seconds: fl
         statuses = dict(column.statuses)
         if column.nulls:
             statuses["null"] = column.nulls
-        said = ", ".join(f"{n:,} {status}" for status, n in statuses.items()) or "no rows"
+        counts = ", ".join(f"{n:,} {status}" for status, n in statuses.items()) or "no rows"
         read_in = mapped.columns[column.column]
-        print_text(screen, f"{column.name}: {column.column} of {read_in}: {said}", hanging="  ")
+        print_text(screen, f"{column.name}: {column.column} of {read_in}: {counts}", hanging="  ")

@@ -36,8 +36,8 @@ def ppm(value: float, *, signed: bool = False) -> str:
     """A rate: +12.3 ppm."""
     # Less than 0.001 ppm nobody measures. A sum with 0.0 is never -0.0.
     rounded = (round(float(f"{value:.3g}"), 3) if abs(value) < 1000 else round(value)) + 0.0
-    said = f"{rounded:+,}" if signed and rounded else f"{rounded:,}"
-    return said.removesuffix(".0") + " ppm"
+    text = f"{rounded:+,}" if signed and rounded else f"{rounded:,}"
+    return text.removesuffix(".0") + " ppm"
 
 
 def spread(measure: str, found: Spread | None) -> str:
@@ -53,13 +53,13 @@ def spread(measure: str, found: Spread | None) -> str:
 def worst_bar(pair: PairFigures) -> str:
     """The median of the widest bars of traces, the widest bar, and the number of open ones."""
     found = pair.worst_bar_ns
-    said = []
+    parts = []
     if found is not None:
         median, most = half_width(found.median), half_width(found.most)
-        said.append(median if median == most else f"{median}, most {most[2:]}")
+        parts.append(median if median == most else f"{median}, most {most[2:]}")
     if pair.open_bars:
-        said.append(f"{pair.open_bars:,} open")
-    return ", ".join(said) or "-"
+        parts.append(f"{pair.open_bars:,} open")
+    return ", ".join(parts) or "-"
 
 
 def pair_name(clock: str, reference: str) -> str:
@@ -84,19 +84,19 @@ def measure_name(measure: str) -> str:
 def verdict(summary: DataSetSummary) -> str:
     """A sentence on a data set."""
     n = summary.traces
-    said = []
+    parts = []
     if summary.errors:
-        said.append(f"{summary.errors:,} of {count(n, 'trace')} with errors")
+        parts.append(f"{summary.errors:,} of {count(n, 'trace')} with errors")
     if summary.warnings:
-        said.append(f"{summary.warnings:,} of {count(n, 'trace')} with warnings")
-    if not said:
-        said.append(f"{count(n, 'trace')}, no errors or warnings")
+        parts.append(f"{summary.warnings:,} of {count(n, 'trace')} with warnings")
+    if not parts:
+        parts.append(f"{count(n, 'trace')}, no errors or warnings")
     if summary.rejected:
-        said.append(f"{count(summary.rejected, 'more trace')} rejected")
+        parts.append(f"{count(summary.rejected, 'more trace')} rejected")
     if summary.comparison is not None:
         worse = len(summary.comparison.worse)
-        said.append(f"{count(worse, 'thing')} worse than in {summary.comparison.against}")
-    return "; ".join(said)
+        parts.append(f"{count(worse, 'thing')} worse than in {summary.comparison.against}")
+    return "; ".join(parts)
 
 
 def common_folder(summary: DataSetSummary) -> str:

@@ -77,8 +77,10 @@ def stretches_of(file: MergedFile) -> dict[int, Stretch]:
     spans = _peer_spans(file) if boots.keys() - {home} else {}
     for machine in boots.keys() - {home}:
         suspended = [suspended_ns[machine]] if machine in suspended_ns else []
-        said = np.array(suspended, dtype=np.int64)
-        found[machine] = Stretch(spans.get(machine), np.append(_suspended_ns(file, machine), said))
+        recorded = np.array(suspended, dtype=np.int64)
+        found[machine] = Stretch(
+            spans.get(machine), np.append(_suspended_ns(file, machine), recorded)
+        )
     return found
 
 

@@ -97,8 +97,8 @@ class Boots:
         parts = {file.number: [file.number] for file in files}
         ties: list[BootDecision] = []
         for one, other in sorted(_candidate_pairs(files, given, self._booted)):
-            decision, said = self._decide(one, other)
-            if said and decision.same:
+            decision, is_given = self._decide(one, other)
+            if is_given and decision.same:
                 self.given.append(frozenset((one, other)))
             here, there = sorted((self._group[one], self._group[other]))
             if decision.same and here != there:
@@ -129,9 +129,9 @@ class Boots:
     def _decide(self, one: int, other: int) -> tuple[BootDecision, bool]:
         """The decision on two files by themselves, and whether the caller or a manifest made it."""
         files = self._files[one], self._files[other]
-        said = _given_decision(*files, self._given.get(frozenset((one, other))))
-        found = said or _compare(*files, self._booted[one], self._booted[other])
-        return BootDecision(one, other, *found), said is not None
+        given = _given_decision(*files, self._given.get(frozenset((one, other))))
+        found = given or _compare(*files, self._booted[one], self._booted[other])
+        return BootDecision(one, other, *found), given is not None
 
     def _check(self) -> None:
         """Raise UsageError where A is B and B is C, but A is not C."""
@@ -248,9 +248,9 @@ def _peers(
     keys: dict[Place, Hashable] = {}
     of_boots: dict[bytes, list[Place]] = {}
     for file in files:
-        said = file.trace.boots
+        boot_ids = file.trace.boots
         for machine in file.machines - {file.home.machine}:
-            boot = said.get(machine)
+            boot = boot_ids.get(machine)
             of_boot = groups.get(boot, set())
             keys[file.number, machine] = file.number, machine
             if boot is not None and group[file.number] not in of_boot and len(of_boot) < 2:

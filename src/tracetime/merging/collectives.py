@@ -276,16 +276,16 @@ def why_not_together(
     counts = [len(side.starts) for side in (here, there)]
     shares = len(here.shared_with(there).starts), len(there.shared_with(here).starts)
     shared = min(shares)
-    said = ", ".join(
+    counts_text = ", ".join(
         f"{n} in {printable(file.name)}" for n, file in zip(counts, (one, other), strict=True)
     )
     if min(counts) >= LEAST > shared:
-        return f"{what}: {said}, but only {shared} of a group and size that both have"
+        return f"{what}: {counts_text}, but only {shared} of a group and size that both have"
     if shared < LEAST:
-        return f"{what}: {said}; it takes {LEAST} in each"
+        return f"{what}: {counts_text}; it takes {LEAST} in each"
     if sum(shares) > MOST:
-        return f"{what}: {said}; which are which is searched among up to {MOST:,} of both"
-    return f"{what}: {said}, but it is not clear which of one are which of the other"
+        return f"{what}: {counts_text}; which are which is searched among up to {MOST:,} of both"
+    return f"{what}: {counts_text}, but it is not clear which of one are which of the other"
 
 
 def _read_collectives(files: Sequence[MergedFile], rule: TogetherRule) -> list[_Collectives]:

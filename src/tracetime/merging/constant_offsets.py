@@ -115,8 +115,8 @@ def add_sync(graph: Graph, files: Sequence[MergedFile], boots: Boots, text: str)
     one, other = file_named(files, match["a"]), file_named(files, match["b"])
     x, y = (file.trace.clocks.clock(match[key]) for file, key in ((one, "x"), (other, "y")))
     offset, half_ns = Offset.of(match["offset"] or "0ns"), half_width_ns(match["half"])
-    said = f"the given offset {text}"
-    return add_offset(graph, boots, (one, x), (other, y), offset, half_ns, said)
+    words = f"the given offset {text}"
+    return add_offset(graph, boots, (one, x), (other, y), offset, half_ns, words)
 
 
 def add_offset(
@@ -126,7 +126,7 @@ def add_offset(
     behind: tuple[MergedFile, ClockId],
     offset: Offset,
     half_ns: int,
-    said: str,
+    words: str,
 ) -> Tie:
     """Tie two clocks over the time of both files: `ahead` reads `offset` more than `behind`.
 
@@ -140,12 +140,12 @@ def add_offset(
     _check_clock(one, x)
     _check_clock(other, y)
     if one is other:
-        raise UsageError(f"{said!r} ties {one.name} to itself: name two files")
+        raise UsageError(f"{words!r} ties {one.name} to itself: name two files")
     here, there = boots.clock(one.number, x), boots.clock(other.number, y)
     if here == there:
-        raise UsageError(f"{said!r}: the files prove that these are one clock; see --different")
+        raise UsageError(f"{words!r}: the files prove that these are one clock; see --different")
     ours, theirs = _Scale.of(graph, here), _Scale.of(graph, there)
-    here_ns, there_ns = _tick_ns((one, x, ours), (other, y, theirs), offset, said)
+    here_ns, there_ns = _tick_ns((one, x, ours), (other, y, theirs), offset, words)
     offset_ns = offset.ns(here_ns)
     # When both are, by their own time, ns of `there`.
     ends = [Fraction(value, theirs.unit_ns) * there_ns for value in span_on(other, y)]
@@ -159,7 +159,7 @@ def add_offset(
     half_ns += ceil(rounded)
     for values, scale in ((at, theirs), (reads, ours)):
         if max(abs(values[0]), abs(values[-1])) * scale.unit_ns + half_ns > INT64_MAX:
-            raise UsageError(f"{said!r} leaves the range of 64 bits")
+            raise UsageError(f"{words!r} leaves the range of 64 bits")
     readings = {
         there: Reading(at, theirs.unit_ns, theirs.incremental),
         here: Reading(reads, ours.unit_ns, ours.incremental),
@@ -167,14 +167,14 @@ def add_offset(
     first = graph.state.version[0]
     add_snapshot(graph, Snapshot(readings, reference=there, half_width_ns={here: half_ns}))
     snapshots = range(first, graph.state.version[0])
-    return Tie(one.number, other.number, "sync", 1, said, snapshots=snapshots)
+    return Tie(one.number, other.number, "sync", 1, words, snapshots=snapshots)
 
 
 def _tick_ns(
     ahead: tuple[MergedFile, ClockId, _Scale],
     behind: tuple[MergedFile, ClockId, _Scale],
     offset: Offset,
-    said: str,
+    words: str,
 ) -> tuple[Fraction, Fraction]:
     """The duration of a tick of each clock; of two that count alike, that matters to a time alone.
 
@@ -193,7 +193,7 @@ def _tick_ns(
         if seen_ns is not None:
             why = f"one lasts {seen_ns:.6g} ns by the snapshots of {file.name}"
         raise UsageError(
-            f"{said!r}: {clock} of {file.name} counts ticks, and {why}: give its rate, such as "
+            f"{words!r}: {clock} of {file.name} counts ticks, and {why}: give its rate, such as "
             f"--clock-rate {clock}=2.4GHz" + (", or the offset in ticks" if alike else "")
         )
     assert ours.tick_ns is not None

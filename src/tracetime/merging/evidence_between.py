@@ -183,9 +183,9 @@ class _Search:
     def _sources(self, pair: Pair) -> Iterator[str]:
         """The files and ties that the snapshots and orders of two clocks are of."""
         numbers = np.empty(0, np.int64) if pair.orders is None else pair.orders.orders.numbers
-        for said, snapshots, orders in self._evidence_numbers():
+        for text, snapshots, orders in self._evidence_numbers():
             if _has_any(pair.snapshots, snapshots) or _has_any(numbers, orders):
-                yield said
+                yield text
 
     def _evidence_numbers(self) -> Iterator[tuple[str, range, range]]:
         """Each tie and each file's own evidence: a text, and the numbers in the graph."""
@@ -197,10 +197,10 @@ class _Search:
     def _side(self, by: BindingOrder | None) -> SideEvidence | None:
         if by is None:
             return None
-        said, orders = next(
-            (said, orders) for said, _, orders in self._evidence_numbers() if by.number in orders
+        text, orders = next(
+            (text, orders) for text, _, orders in self._evidence_numbers() if by.number in orders
         )
-        return SideEvidence(said, by.number - orders.start, len(orders), *by[1:])
+        return SideEvidence(text, by.number - orders.start, len(orders), *by[1:])
 
     def _contradictions(
         self,
@@ -216,8 +216,8 @@ class _Search:
             if {wrong.src, wrong.dst} <= clocks:
                 ends = f"{self._name(wrong.src)} and {self._name(wrong.dst)}"
                 off = wrong.size_ns and min(map(abs, wrong.size_ns))
-                said = f"by {duration(off)} at least" if off is not None else "by an unknown time"
-                yield f"an order between {ends} is reversed, {said}, at {wrong.a_from}"
+                size = f"by {duration(off)} at least" if off is not None else "by an unknown time"
+                yield f"an order between {ends} is reversed, {size}, at {wrong.a_from}"
 
     def _text_clocks(
         self, clocks: set[ClockId], instants: Sequence[EvidenceInstant]

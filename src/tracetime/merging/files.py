@@ -158,8 +158,8 @@ def of_file(name: str) -> Iterator[None]:
     try:
         yield
     except TraceError as error:
-        said = printable(name)
-        raise (error if said in error.message else error.of(said)) from None
+        text = printable(name)
+        raise (error if text in error.message else error.of(text)) from None
 
 
 def _read(

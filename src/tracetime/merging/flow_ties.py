@@ -76,8 +76,8 @@ def _tie(
     for before, after, sent, received in by_clocks(clocks, found):
         add_order(graph, (sent, before), (received, after))
     orders = range(first, len(graph.state.orders))
-    said = f"flows from the one file to the other ({count(len(orders), 'order')})"
-    return Tie(*files, "messages", len(orders), said, orders=orders)
+    words = f"flows from the one file to the other ({count(len(orders), 'order')})"
+    return Tie(*files, "messages", len(orders), words, orders=orders)
 
 
 # Calls between files of spans: a span whose parent is in another file began after that did.
@@ -120,8 +120,8 @@ def add_span_calls(graph: Graph, files: Sequence[MergedFile], boots: Boots) -> l
         added = _add(graph, boots, orders, places)
         if len(added):
             one, other = sorted(pair)
-            said = f"spans whose parent is in the other file ({calls[pair]})"
-            ties.append(Tie(one, other, "messages", calls[pair], said, orders=added))
+            words = f"spans whose parent is in the other file ({calls[pair]})"
+            ties.append(Tie(one, other, "messages", calls[pair], words, orders=added))
     return ties
 
 

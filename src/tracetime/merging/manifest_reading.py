@@ -155,14 +155,14 @@ def read_manifest(data: bytes) -> Manifest:
     except (ValueError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
         raise TraceError(f"perfetto_manifest: it is no JSON: {printable(reason, 200)}") from None
-    said = _object(_object(top, "the file").get("perfetto_manifest"), "perfetto_manifest")
-    if "version" not in said:
+    root = _object(_object(top, "the file").get("perfetto_manifest"), "perfetto_manifest")
+    if "version" not in root:
         _refuse("missing required field: version")
-    version = said["version"]
+    version = root["version"]
     if type(version) is not int or version != VERSION:
         shown = version if isinstance(version, str) else json.dumps(version)
         _refuse(f"unsupported version: {_shown(shown)}. Only version 1 is supported")
-    files = tuple(_files(said))
+    files = tuple(_files(root))
     by_path = {file.path: file for file in files}
     if len(by_path) < len(files):
         paths = Counter(file.path for file in files)
@@ -170,11 +170,11 @@ def read_manifest(data: bytes) -> Manifest:
     for file in files:
         if file.clocks is not None:
             _check_override(file, file.clocks, by_path)
-    return Manifest(files, _trace_time(said, by_path), tuple(_attributes(said)))
+    return Manifest(files, _trace_time(root, by_path), tuple(_attributes(root)))
 
 
-def _files(said: _Object) -> Iterator[ManifestFile]:
-    for entry in _array(said.get("files"), "files", MOST_ENTRIES):
+def _files(root: _Object) -> Iterator[ManifestFile]:
+    for entry in _array(root.get("files"), "files", MOST_ENTRIES):
         file = _object(entry, "files: an entry")
         path = _required(file, "path", "files")
         yield ManifestFile(path, tuple(_machines(file)), _override(file))
@@ -263,10 +263,10 @@ def _check_declared(machine: str | None, file: ManifestFile, where: str) -> None
         )
 
 
-def _trace_time(said: _Object, by_path: dict[str, ManifestFile]) -> TraceTime | None:
-    if said.get("trace_time") is None:
+def _trace_time(root: _Object, by_path: dict[str, ManifestFile]) -> TraceTime | None:
+    if root.get("trace_time") is None:
         return None
-    time = _object(said["trace_time"], "trace_time")
+    time = _object(root["trace_time"], "trace_time")
     clock = _clock(time)
     if clock is None:
         _refuse("trace_time: clock is required")
@@ -286,8 +286,8 @@ def _trace_time(said: _Object, by_path: dict[str, ManifestFile]) -> TraceTime | 
     return TraceTime(clock, path, machine)
 
 
-def _attributes(said: _Object) -> Iterator[Attribute]:
-    attributes = said.get("attributes")
+def _attributes(root: _Object) -> Iterator[Attribute]:
+    attributes = root.get("attributes")
     if attributes is None:
         return
     if not isinstance(attributes, _Object):

@@ -75,12 +75,12 @@ def _offsets(
         there = _clock(source, override.clock, override.machine)
         here = _clock(target, override.reference_clock, override.reference_machine)
         names = source.trace.clocks.name(there), target.trace.clocks.name(here)
-        said = (
+        words = (
             f"the manifest's offset of {override.offset_ns} ns between {names[0]} and {names[1]}, "
             "which is taken as exact: the manifest gives no bar"
         )
         offset = Offset(Fraction(override.offset_ns), 1)
-        yield add_offset(graph, boots, (target, here), (source, there), offset, 0, said)
+        yield add_offset(graph, boots, (target, here), (source, there), offset, 0, words)
 
 
 def reference_of(files: Sequence[MergedFile]) -> Reference:

@@ -216,12 +216,12 @@ def add_messages(
             after=(received.times[found.received], clocks[found.other]),
         )
         n = len(found.sent)
-        said = f"{count(n, 'message')} {printable(rule.send)} to {printable(rule.receive)} by "
-        said += ", ".join(rule.keys)
+        text = f"{count(n, 'message')} {printable(rule.send)} to {printable(rule.receive)} by "
+        text += ", ".join(rule.keys)
         if found.left_out:
-            said += f"; {found.left_out} with a key that occurs twice left out"
+            text += f"; {found.left_out} with a key that occurs twice left out"
         orders = range(first, len(graph.state.orders))
-        ties.append(Tie(found.one, found.other, "messages", n, said, orders=orders))
+        ties.append(Tie(found.one, found.other, "messages", n, text, orders=orders))
     counts = (np.bincount(side.of, minlength=len(files)).tolist() for side in (sent, received))
     return Messages(ties, [*zip(*counts, strict=True)])
 

@@ -239,8 +239,10 @@ def _rests_on(step: EvidenceStep) -> str:
     parts = []
     if step.snapshots:
         widths = "assumed" if step.assumed else "measured"
-        said = "" if step.half_width_ns is None else f" +- {duration(step.half_width_ns)}, {widths}"
-        parts.append(count(step.snapshots, "snapshot") + said)
+        half_width = (
+            "" if step.half_width_ns is None else f" +- {duration(step.half_width_ns)}, {widths}"
+        )
+        parts.append(count(step.snapshots, "snapshot") + half_width)
     if step.orders:
         parts.append(f"{count(step.orders, 'order')}, {step.live:,} live")
     sources = f" ({'; '.join(map(printable, step.sources))})" if step.sources else ""

@@ -74,18 +74,18 @@ class Processes(Generic[T]):
         end = self._free.get()
         try:
             end.send(number)
-            while not isinstance(said := end.recv(), tuple):
-                if said is _PIECE:
+            while not isinstance(message := end.recv(), tuple):
+                if message is _PIECE:
                     put(end.recv_bytes())
                 else:
-                    tell(said)
+                    tell(message)
         except (EOFError, ConnectionError):
             raise TraceError(
                 "the process that baked it was killed: out of memory, or by a fault of ours"
             ) from None
         finally:
             self._free.put(end)
-        result, error = said
+        result, error = message
         if error is not None:
             raise error
         made: T = result

@@ -101,9 +101,9 @@ def add_wall_clocks(
         snapshots = range(first, graph.state.version[0])
         start, begin = walls[0], clocks[0]
         if clock != begin:
-            said = f"wall clocks: {_wall_text(start)}; {_wall_text(wall)}"
+            words = f"wall clocks: {_wall_text(start)}; {_wall_text(wall)}"
             numbers = start.file.number, wall.file.number
-            ties.append(Tie(*numbers, "wall_clocks", 1, said, snapshots=snapshots))
+            ties.append(Tie(*numbers, "wall_clocks", 1, words, snapshots=snapshots))
     return ties, reasons
 
 

@@ -56,8 +56,8 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
     nodes, tied = _nodes(facts)
     far = sum(node.column > _FARTHEST for node in nodes)
     last = min(max(node.column for node in nodes), _FARTHEST + 1)
-    untied = last + 1
-    columns = _columns(nodes, untied)
+    untied_column = last + 1
+    columns = _columns(nodes, untied_column)
     drawn, extra = _rows(columns, links)
     rows = max(
         (min(len(inside), _MOST_ROWS) + (extra[c] > 0) for c, inside in columns.items()), default=1
@@ -79,7 +79,7 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
     for one, other in edges:
         parts.append(_edge(corner(drawn[one]), corner(drawn[other])))
     for node in drawn.values():
-        parts.append(_box(facts, node, corner(node), links.get(node.name), untied))
+        parts.append(_box(facts, node, corner(node), links.get(node.name), untied_column))
     for column, more in extra.items():
         if more:
             x, y = corner(_Node("", column=column, row=_MOST_ROWS))
@@ -107,12 +107,12 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
     )
 
 
-def _columns(nodes: list[_Node], untied: int) -> dict[int, list[_Node]]:
+def _columns(nodes: list[_Node], untied_column: int) -> dict[int, list[_Node]]:
     """Return the clocks of each column, those with most events first."""
     columns: dict[int, list[_Node]] = defaultdict(list)
     for node in sorted(nodes, key=lambda n: (-n.events, n.name)):
         if node.column < 0:
-            node.column = untied
+            node.column = untied_column
         elif node.column > _FARTHEST:
             continue
         columns[node.column].append(node)
@@ -179,7 +179,7 @@ def _edge(one: tuple[float, float], other: tuple[float, float]) -> Html:
 
 
 def _box(
-    facts: Facts, node: _Node, corner: tuple[float, float], link: str | None, untied: int
+    facts: Facts, node: _Node, corner: tuple[float, float], link: str | None, untied_column: int
 ) -> Html:
     x, y = corner
     survey = facts.survey
@@ -197,7 +197,7 @@ def _box(
         classes.append("trace-clock")
     if lost:
         classes.append("lost")
-    if node.column == untied:
+    if node.column == untied_column:
         classes.append("untied")
     name = node.name if len(node.name) <= _LONGEST_NAME else node.name[: _LONGEST_NAME - 1] + "…"
     inner = join(

@@ -78,7 +78,7 @@ def _place(facts: Facts, names: dict[int, tuple[str, str]], place: UndecidedPair
     last = min(max(side.end.latest for side in sides), high + around)
     margin = max((last - first) // 25, 1)
     scale = _Scale(first - margin, last + margin)
-    on, said = facts.survey.graph.name(place.on), _sentence(place)
+    on, sentence = facts.survey.graph.name(place.on), _sentence(place)
     return tag(
         "div",
         tag(
@@ -90,9 +90,9 @@ def _place(facts: Facts, names: dict[int, tuple[str, str]], place: UndecidedPair
             tag("div", _ticks(scale, low), class_="ticks"),
             class_="spans",
             role="img",
-            aria_label=" and ".join(names[side.row][0] for side in sides) + f": {said}",
+            aria_label=" and ".join(names[side.row][0] for side in sides) + f": {sentence}",
         ),
-        tag("p", f"{said} 0 is {on} {low:,} ns.", class_="where"),
+        tag("p", f"{sentence} 0 is {on} {low:,} ns.", class_="where"),
         class_="overlap",
     )
 

@@ -324,10 +324,10 @@ def _track(facts: Facts, row: ClockRow) -> Iterator[Html]:
     for zone in row.jumps:
         yield _zone(zone, "jump", f"a jump of {signed_duration(zone.size_ns or 0)}")
     yield from _sizes(row)
-    told: set[int] = set()
+    linked: set[int] = set()
     for mark in row.marks:
-        yield _mark(facts, mark, is_first=mark.numbers[0] not in told)
-        told.update(mark.numbers)
+        yield _mark(facts, mark, is_first=mark.numbers[0] not in linked)
+        linked.update(mark.numbers)
 
 
 def _sizes(row: ClockRow) -> Iterator[Html]:

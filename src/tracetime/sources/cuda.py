@@ -108,8 +108,10 @@ class Cuda:
         code = self.call(name, *arguments)
         if code != SUCCESS:
             text = ctypes.c_char_p()
-            told = self.call("cuGetErrorString", code, ctypes.byref(text)) == SUCCESS
-            says = text.value.decode(errors="replace")[:200] if told and text.value else "an error"
+            is_known = self.call("cuGetErrorString", code, ctypes.byref(text)) == SUCCESS
+            says = (
+                text.value.decode(errors="replace")[:200] if is_known and text.value else "an error"
+            )
             raise SourceError(f"{what} failed: {says} ({code})")
 
     def make(self, what: str, name: str, kind: Any, *arguments: Any) -> Any:

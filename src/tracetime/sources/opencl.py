@@ -124,8 +124,8 @@ class OpenClDevice(BracketedDevice):
         return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")[:64] or "device"
 
     def _read_resolution(self) -> int:
-        told = self._cl.device_info(self._device, api.DEVICE_PROFILING_TIMER_RESOLUTION)
-        resolution = api.number(told)
+        data = self._cl.device_info(self._device, api.DEVICE_PROFILING_TIMER_RESOLUTION)
+        resolution = api.number(data)
         if not resolution <= _MOST_RESOLUTION_NS:
             raise SourceError(
                 f"{self.label} says that its times are good to {resolution} ns: leave it out"

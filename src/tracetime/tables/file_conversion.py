@@ -136,7 +136,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
     clock = target_of(graph, to)
     rows, counts = 0, {column: Counter[str | None]() for column in columns}
     ranges = {column: _TimeRange() for column in columns}
-    untied: dict[str, str] = {}
+    unknown: dict[str, str] = {}
     taken = {column: _TakenForNs(graph, clock, policy) for column in columns}
     metadata = table_metadata(clock, policy, bars)
     with contextlib.ExitStack() as stack:
@@ -176,8 +176,8 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
                 if _is_column(read_in):
                     clocks = batch[read_in[1:]]
                     taken[column].add(clocks)
-                    if column not in untied:
-                        untied |= _missing_ties(column, clocks, status)
+                    if column not in unknown:
+                        unknown |= _missing_ties(column, clocks, status)
         output.finish(metadata)
     made = []
     for column, read_in in columns.items():
@@ -191,7 +191,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
                 counts[column][None],
                 _why_odd(graph, source, clock, policy, ranges[column])
                 if isinstance(source, ClockId)
-                else "; ".join(filter(None, (taken[column].why, untied.get(column)))) or None,
+                else "; ".join(filter(None, (taken[column].why, unknown.get(column)))) or None,
             )
         )
     return TableSummary(
@@ -292,13 +292,13 @@ def _why_implausible(graph: ClockGraph, clock: ClockId, times: _TimeRange) -> st
     if away <= 0:
         return None
     side = "before" if times.most < first else "after"
-    said = f"all times are {duration(away)} or more {side} the snapshots of {graph.name(clock)}"
+    text = f"all times are {duration(away)} or more {side} the snapshots of {graph.name(clock)}"
     near = last - first + 60 * NS_OF_UNIT["s"]
     for unit in _UNITS:
         factor = NS_OF_UNIT[unit]
         fits = first - near <= times.least * factor and times.most * factor <= last + near
         if fits and times.most * _LEAST_RATIO < first:
-            return f"{said}: as {unit} they would fit, so multiply them by {factor:,}"
+            return f"{text}: as {unit} they would fit, so multiply them by {factor:,}"
     if away > max(_FAR_NS, _FAR_SPANS * (last - first)):
-        return f"{said}: check their clock and their unit, which is ns"
+        return f"{text}: check their clock and their unit, which is ns"
     return None

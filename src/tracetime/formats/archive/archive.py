@@ -101,8 +101,8 @@ class Archive:
         if name not in self._known:
             known = did_you_mean(name, self.members)
             why = self.left_out.get(name)
-            said = "is no trace: " + why if why else f"is not in {printable(self._file.path)!r}"
-            raise UsageError(f"member {printable(name)!r} {said}{'' if why else known}")
+            reason = "is no trace: " + why if why else f"is not in {printable(self._file.path)!r}"
+            raise UsageError(f"member {printable(name)!r} {reason}{'' if why else known}")
         return open_file(TraceFile(f"{self._file.path}:{name}", self._copy(name)), self._options)
 
     def read(self, name: str, most: int) -> bytes:

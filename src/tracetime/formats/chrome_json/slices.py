@@ -160,13 +160,13 @@ def halves(trace: Trace, read: Read) -> Iterator[Note]:
     tables, _ = _replay_slices(trace, log, exact=False)
     still_open = np.count_nonzero(ReplayedSlices.of(tables).columns["dur"] == OPEN)
     ends, begins = tables.slices.unmatched, int(still_open)
-    said = []
+    parts = []
     if ends:
-        said.append(f"{count(ends, 'slice end')} without a begin: in no slice")
+        parts.append(f"{count(ends, 'slice end')} without a begin: in no slice")
     if begins:
-        said.append(f"{count(begins, 'slice')} that did not end: dur is -1")
-    if said:
-        values = {"what": "; ".join(said), "ends": ends, "begins": begins}
+        parts.append(f"{count(begins, 'slice')} that did not end: dur is -1")
+    if parts:
+        values = {"what": "; ".join(parts), "ends": ends, "begins": begins}
         yield Note("parts-passed-over", "halves", values=values)
 
 

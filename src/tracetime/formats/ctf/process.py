@@ -104,9 +104,11 @@ def frames(request: Request) -> Generator[Frame, None, None]:
             worker.stdin.flush()
             for frame in _frames_of(worker.stdout):
                 if "error" in frame.facts:
-                    said = _first(messages) or str(frame.facts["error"])
+                    message = _first(messages) or str(frame.facts["error"])
                     folder = str(frame.facts["folder"])
-                    raise TraceError(_error_text(said if folder in said else f"{folder}: {said}"))
+                    raise TraceError(
+                        _error_text(message if folder in message else f"{folder}: {message}")
+                    )
                 if "end" in frame.facts:
                     return
                 yield frame
@@ -155,8 +157,8 @@ def _end_error(code: int, messages: IO[bytes]) -> UsageError | TraceError:
     how = f"exit code {code}"
     if code < 0:
         how = signal.Signals(-code).name
-    said = _first(messages)
-    return TraceError(_error_text(f"babeltrace2 ended ({how}){said and ': '}{said}"))
+    message = _first(messages)
+    return TraceError(_error_text(f"babeltrace2 ended ({how}){message and ': '}{message}"))
 
 
 def _first(messages: IO[bytes]) -> str:
@@ -168,8 +170,8 @@ def _first(messages: IO[bytes]) -> str:
 
 def _error_text(text: str) -> str:
     """The message of babeltrace2, as an error that says what to do."""
-    said = printable(text, _MOST_SAID).rstrip(".,: ")
-    return f"{said}; get a whole copy of the directory, or see what `babeltrace2` says of it"
+    message = printable(text, _MOST_SAID).rstrip(".,: ")
+    return f"{message}; get a whole copy of the directory, or see what `babeltrace2` says of it"
 
 
 def _frames_of(stream: IO[bytes]) -> Iterator[Frame]:

@@ -127,14 +127,14 @@ class CaptureTimes:
             yield _note("zero", what, packets, self._zeros[0].first, None)
 
     def _apart(self, names: Sequence[str]) -> Iterator[Note]:
-        told = set()
+        noted = set()
         for (before, after), turns in sorted(self._turns.items()):
             if turns.back >= max(_FEW, _MOST * turns.turns):
-                told |= {before, after}
+                noted |= {before, after}
                 by_ns = turns.most_ns
                 tai = ", as TAI and UTC are" if _TAI_NS[0] <= by_ns <= _TAI_NS[1] else ""
                 yield self._differ(names[before], names[after], after, turns.first, by_ns, tai)
-        rest = sorted((on for on in self._times if on not in told), key=self._begin)
+        rest = sorted((on for on in self._times if on not in noted), key=self._begin)
         for before, after in pairwise(rest):
             by_ns = self._times[after].least_ns - self._times[before].most_ns
             if by_ns > _YEAR_NS:

@@ -109,9 +109,9 @@ class _Document(_Trace, gc=False):
         traces = [self, *(self.data or ()), *([_Trace(stored)] if stored else ())]
         found = [one for one in traces if one.spans is not None]
         if is_first and not found:
-            said = next((one.msg for one in self.errors or () if one.msg), "")
+            text = next((one.msg for one in self.errors or () if one.msg), "")
             raise ValueError(
-                f"the answer of a query that found no trace{said and f' ({printable(said)})'}: ask "
+                f"the answer of a query that found no trace{text and f' ({printable(text)})'}: ask "
                 "for a longer time, or by the id of the trace"
             )
         return found

@@ -221,8 +221,8 @@ class EventRowTable:
         self._clocks: set[tuple[int, int, int]] = set()
         self._moved: set[tuple[int, int, int]] = set()
         self._parsed: dict[str, ClockId] = {}
-        said = (schema.metadata or {}).get(TRACE_CLOCK_KEY)
-        self._said = None if said is None else _clock_in_metadata(said)
+        named = (schema.metadata or {}).get(TRACE_CLOCK_KEY)
+        self._said = None if named is None else _clock_in_metadata(named)
 
     def columns(self, names: bool) -> list[str]:
         """The columns that are read."""

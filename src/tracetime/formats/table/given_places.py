@@ -103,9 +103,9 @@ def _is_bar(schema: pa.Schema, name: str) -> bool:
 
 def policy_of(schema: pa.Schema, bars: bool) -> PolicyName:
     """The policy of a table, by its metadata; without any, only the tube has bars."""
-    said = (schema.metadata or {}).get(_POLICY_KEY, b"").decode(errors="replace")
+    policy = (schema.metadata or {}).get(_POLICY_KEY, b"").decode(errors="replace")
     known: tuple[PolicyName, ...] = get_args(PolicyName)
-    return next((one for one in known if one == said), "tube" if bars else "floor")
+    return next((one for one in known if one == policy), "tube" if bars else "floor")
 
 
 def given_places(rows: Rows) -> Columns:

@@ -93,11 +93,11 @@ def layout_of(
     width = next((name for name in WIDTHS if name in there), None)
     if "snapshot" in there and clock is not None and reading is not None:
         return ReadingRows(clock, reading, width if width == WIDTHS[0] else None)
-    said = dict(clocks or {})
-    if not (mapped and said):
-        said = {name: read_in for name in names if (read_in := _suffix_clock(name))} | said
-    if said:
-        return _event_columns(said)
+    clock_of = dict(clocks or {})
+    if not (mapped and clock_of):
+        clock_of = {name: read_in for name in names if (read_in := _suffix_clock(name))} | clock_of
+    if clock_of:
+        return _event_columns(clock_of)
     read = {name: read_in for name in names if (read_in := _name_clock(name))}
     return SnapshotRows(read, width) if len(read) > 1 else None
 

@@ -74,8 +74,8 @@ class Chrony:
             ) from None
         text = done.stdout.decode("ascii", "replace").strip()
         if done.returncode:
-            said = text or done.stderr.decode("ascii", "replace").strip()
-            raise NoBoundError(f"chronyc says {_quoted(said)}; start chronyd")
+            message = text or done.stderr.decode("ascii", "replace").strip()
+            raise NoBoundError(f"chronyc says {_quoted(message)}; start chronyd")
         return text
 
 
