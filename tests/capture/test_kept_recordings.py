@@ -27,7 +27,7 @@ from simulated import recorded_trace
 
 from tracetime import ClockId, TraceError, TracetimeError
 from tracetime.analysis.floor_cost import FloorCost, floor_cost_at_snapshots
-from tracetime.formats.perfetto.write.snapshots import Orders
+from tracetime.formats.perfetto.write.snapshots import SnapshotOrders
 from tracetime.graph.clock_graph import inner
 
 CLOCKS = [
@@ -59,7 +59,7 @@ def test_the_orders_of_snapshots_as_clocks_go_back_come_and_go(group):
     results = []
     for seed in range(5):
         chance = Random(f"orders {group} {seed}")
-        orders = Orders()
+        orders = SnapshotOrders()
         sampled = chance.sample(CLOCKS, 1 + group)
         own = chance.sample(CLOCKS, 2 + seed % 2)
         at = dict.fromkeys(CLOCKS, 10**6)

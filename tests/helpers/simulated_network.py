@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracetime.hosts.messages import Bracket, Epoch, read_reply
+from tracetime.hosts.messages import Epoch, OffsetBounds, read_reply
 from tracetime.hosts.ping import Pinging
 from tracetime.hosts.servers import Responder
 from tracetime.hosts.transports import TimedReply
@@ -14,7 +14,7 @@ START = 1000 * S
 
 
 def steady():
-    return Bracket(0, -100, 100)
+    return OffsetBounds(0, -100, 100)
 
 
 class Network:

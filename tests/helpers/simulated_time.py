@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 
 from tracetime.errors import NoBoundError
-from tracetime.sources.time_service.service import Clocks, TimeService
+from tracetime.sources.time_service.service import ClockReaders, TimeService
 from tracetime.sources.time_service.statement import Statement
 
 S = 10**9
@@ -57,7 +57,7 @@ class Machine:
         self.step_by_service()
         self.next_ns = world.true_ns + S
         world.machines.append(self)
-        clocks = Clocks(
+        clocks = ClockReaders(
             lambda: self.read("real"),
             lambda: self.read("mono"),
             lambda: self.read("raw"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from simulated_network import MS, US, Network, S, pinged, steady
 
 from tracetime.errors import NoBoundError
-from tracetime.hosts.messages import Bracket, Epoch
+from tracetime.hosts.messages import Epoch, OffsetBounds
 from tracetime.hosts.ping import BURST, Pinging, estimate, pause_s
 from tracetime.hosts.rounds import Round
 
@@ -82,7 +82,7 @@ def test_an_asymmetric_delay_is_within_the_bar():
 def test_a_suspend_there_ends_what_was_known():
     """BOOTTIME went on by less than it took: the rounds before would deny what is true now."""
     ahead = [0]
-    network = Network(5 * S, 0, lambda: MS, lambda: Bracket(0, ahead[0] - 100, ahead[0] + 100))
+    network = Network(5 * S, 0, lambda: MS, lambda: OffsetBounds(0, ahead[0] - 100, ahead[0] + 100))
     pinging = pinged(network, 2, 10 * MS)
     network.offset_ns -= 900 * US
     ahead[0] = 10 * S
@@ -99,7 +99,7 @@ def test_a_suspend_there_ends_what_was_known():
 def test_a_suspend_here_ends_what_was_known():
     ahead = [0]
     network = Network(5 * S, 0, lambda: MS)
-    pinging = pinged(network, 2, 10 * MS, Epoch(lambda: Bracket(0, ahead[0], ahead[0] + 100)))
+    pinging = pinged(network, 2, 10 * MS, Epoch(lambda: OffsetBounds(0, ahead[0], ahead[0] + 100)))
     network.offset_ns += 900 * US
     ahead[0] = 10 * S
     pinging.burst()

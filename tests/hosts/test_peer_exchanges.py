@@ -16,7 +16,7 @@ from tracetime import ClockId
 from tracetime._kernels.perfetto.packets import snapshot_packet
 from tracetime.capture.peers import PeerRecording
 from tracetime.hosts import peer
-from tracetime.hosts.messages import Bracket, Epoch
+from tracetime.hosts.messages import Epoch, OffsetBounds
 from tracetime.hosts.peer import NO_REPLY, RESTARTED, PeerExchanges, Waits
 from tracetime.hosts.ping import Pinging
 from tracetime.hosts.servers import Responder
@@ -51,7 +51,7 @@ class Suspends:
         self.ahead = 0
 
     def __call__(self):
-        return Bracket(0, self.ahead - 100, self.ahead + 100)
+        return OffsetBounds(0, self.ahead - 100, self.ahead + 100)
 
 
 def exchanging(network, recording, epoch=None):

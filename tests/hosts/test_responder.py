@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracetime.hosts.messages import LENGTH, Bracket, Epoch, Reply, read_reply, write_request
+from tracetime.hosts.messages import LENGTH, Epoch, OffsetBounds, Reply, read_reply, write_request
 from tracetime.hosts.servers import Counts, RateLimit, Responder
 
 KEY = b"0123456789abcdef"
@@ -22,7 +22,7 @@ class Suspends:
         self.ahead, self.width = 0, width
 
     def __call__(self):
-        return Bracket(0, self.ahead - self.width, self.ahead + self.width)
+        return OffsetBounds(0, self.ahead - self.width, self.ahead + self.width)
 
 
 def test_a_reply_has_the_nonce_the_epoch_and_both_readings():

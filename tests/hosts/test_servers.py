@@ -23,7 +23,7 @@ from replying import LIMIT_S
 
 from tracetime.errors import NoBoundError, SourceError, UsageError
 from tracetime.hosts.addresses import resolve, ssh_command
-from tracetime.hosts.messages import LENGTH, Bracket, boottime_ns, read_reply, write_request
+from tracetime.hosts.messages import LENGTH, OffsetBounds, boottime_ns, read_reply, write_request
 from tracetime.hosts.ping import Pinging, ping
 from tracetime.hosts.servers import UdpServer, _host, serve_pipes
 from tracetime.hosts.stamps import KernelClock, StampedTimes
@@ -388,7 +388,7 @@ class LateStamps:
         self.times = StampedTimes(KernelClock(self.bracket, self.was_set))
 
     def bracket(self):
-        return Bracket(self.read_ns(), -self.ahead, -self.ahead)
+        return OffsetBounds(self.read_ns(), -self.ahead, -self.ahead)
 
     def was_set(self):
         seen, self.set = self.set, False

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracetime.hosts.messages import Bracket
+from tracetime.hosts.messages import OffsetBounds
 from tracetime.hosts.stamps import KernelClock, StampedTimes
 
 REAL = 1_700_000_000_000_000_000
@@ -24,7 +24,7 @@ class Machine:
     def ahead(self):
         before, there = self.now, self.now + self.read_ns // 3 + self.real
         self.now += self.read_ns
-        return Bracket(self.now, before - there, self.now - there)
+        return OffsetBounds(self.now, before - there, self.now - there)
 
     def was_set(self):
         told, self.set_back = self.set_back, False

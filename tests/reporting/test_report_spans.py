@@ -12,7 +12,7 @@ from reading import opened
 
 import tracetime
 from tracetime import ClockDomain, TraceError
-from tracetime.reporting.spans import _Scale, _ticks
+from tracetime.reporting.spans import _ticks, _TimeScale
 
 pytest_plugins = ["browser"]
 
@@ -130,7 +130,7 @@ def test_nor_with_more_tubes_than_there_may_be(tmp_path, monkeypatch):
 
 
 def test_places_on_the_scale():
-    scale = _Scale(1000, 3000)
+    scale = _TimeScale(1000, 3000)
     assert [scale.place(at) for at in (0, 1000, 1500, 3000, 9000)] == [0, 0, 25, 100, 100]
     assert scale.bar("may", 1500, 2500) == '<i class="may" style="left:25.000%;width:50.000%"></i>'
     assert scale.bar("may", 0, 999) is None

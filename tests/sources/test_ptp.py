@@ -16,7 +16,7 @@ from tracetime.sources import local, ptp
 from tracetime.sources.local import LocalClocks
 from tracetime.sources.posix import PosixSource
 from tracetime.sources.ptp import MONOTONIC_RAW, HostOffset, PtpClock, PtpClocks
-from tracetime.sources.ptp_ioctl import Bracket, narrowest
+from tracetime.sources.ptp_ioctl import DeviceBracket, narrowest
 
 METHODS = {"precise": PRECISE, "extended": EXTENDED, "plain": PLAIN}
 
@@ -73,9 +73,13 @@ def test_the_narrowest_bracket_is_taken(folder):
     clock = opened(folder, world)
     read = clock.read_together(clock.clock, MONOTONIC_RAW)
     assert read.max_deviation_ns < 475 + 2 * 901 + 30
-    assert narrowest([Bracket(5, 0, 3), Bracket(1, 7, 9), Bracket(2, 8, 8)]) == (2, 8, 8)
+    assert narrowest([DeviceBracket(5, 0, 3), DeviceBracket(1, 7, 9), DeviceBracket(2, 8, 8)]) == (
+        2,
+        8,
+        8,
+    )
     with pytest.raises(SourceError, match="went back in all"):
-        narrowest([Bracket(5, 0, 3)])
+        narrowest([DeviceBracket(5, 0, 3)])
     clock.close()
 
 

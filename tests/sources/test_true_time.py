@@ -17,7 +17,7 @@ from tracetime.clocks.kernel_clock import STA_UNSYNC, TIME_ERROR, KernelClock
 from tracetime.errors import NoBoundError, UsageError
 from tracetime.sources.time_service import process
 from tracetime.sources.time_service.clockbound import ClockBound
-from tracetime.sources.time_service.service import HOST_CLOCKS, Clocks, TimeService
+from tracetime.sources.time_service.service import HOST_CLOCKS, ClockReaders, TimeService
 from tracetime.sources.time_service.statement import PPB, DisruptedError, Kernel, Statement
 
 
@@ -44,7 +44,7 @@ class FakeTime:
 
     def __init__(self):
         self.real, self.mono, self.raw, self.tai_s = 1_700_000_000 * S, 100 * S, 99 * S, 37
-        self.clocks = Clocks(
+        self.clocks = ClockReaders(
             lambda: self.read("real"),
             lambda: self.read("mono"),
             lambda: self.read("raw"),

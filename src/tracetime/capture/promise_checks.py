@@ -303,7 +303,7 @@ class PromiseResult(NamedTuple):
         return self.error is not None or any(one.severity == "error" for one in self.findings)
 
 
-class Checked(NamedTuple):
+class DeviceResult(NamedTuple):
     """A device, or the host, and its promises.
 
     Attributes:
@@ -330,7 +330,7 @@ def check(
     sources: Sequence[ClockSource] | None = None,
     wait: Wait = sleep,
     rounds: int = ROUNDS,
-) -> tuple[list[Checked], list[Unavailable]]:
+) -> tuple[list[DeviceResult], list[Unavailable]]:
     """Check the devices among these clocks, and the host.
 
     Args:
@@ -354,13 +354,15 @@ def check(
         devices = {
             one.clock: one.source for one in found if isinstance(one.source, CalibratedDevice)
         }
-        checked = [Checked(HOST, HOST, HOST, (_group(sources),))]
+        checked = [DeviceResult(HOST, HOST, HOST, (_group(sources),))]
         for device in devices.values():
             hosts = local.find(device.host_clocks[0])[0].source if device.host_clocks else device
             kept = tuple(
                 _check_promise(promise, device, hosts, wait, rounds) for promise in PROMISES
             )
-            checked.append(Checked(device.name, local.short_name(device.name), device.label, kept))
+            checked.append(
+                DeviceResult(device.name, local.short_name(device.name), device.label, kept)
+            )
         return checked, missing
     finally:
         local.close()

@@ -29,7 +29,7 @@ from tracetime.graph.tube.limits import Limits
 # it is off by the change of the offset in the meantime, whatever the bars of the tube are.
 
 
-class _Offset(NamedTuple):
+class _TraceTimeOffset(NamedTuple):
     """An offset of a clock from trace time: when, ns of the reference, and its half-width."""
 
     at_ns: int
@@ -49,7 +49,7 @@ class FloorError:
 
     def __init__(self, domains: Mapping[ClockId, ClockDomain]) -> None:
         self._domains = domains
-        self._last: dict[ClockId, _Offset] = {}
+        self._last: dict[ClockId, _TraceTimeOffset] = {}
         self.errors_ns: dict[ClockId, int] = {}
 
     def observe(self, snapshot: Snapshot, trace_clock: ClockId) -> None:
@@ -61,12 +61,14 @@ class FloorError:
         for clock in snapshot.clocks:
             if clock != trace_clock:
                 ns, half_ns = _at_the_reference(snapshot, clock)
-                now = _Offset(at_ns, ns - trace_ns, half_ns + trace_half_ns)
+                now = _TraceTimeOffset(at_ns, ns - trace_ns, half_ns + trace_half_ns)
                 before, self._last[clock] = self._last.get(clock), now
                 if before is not None:
                     self._compare(clock, trace_clock, before, now)
 
-    def _compare(self, clock: ClockId, trace_clock: ClockId, before: _Offset, now: _Offset) -> None:
+    def _compare(
+        self, clock: ClockId, trace_clock: ClockId, before: _TraceTimeOffset, now: _TraceTimeOffset
+    ) -> None:
         changed_ns = abs(now.ahead_ns - before.ahead_ns)
         one, other = (
             (self._domains.get(each) or ClockDomain.of_kind(each)).drift_ppm

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracetime.capture.calibrate import Calibration
-    from tracetime.capture.promise_checks import Checked
+    from tracetime.capture.promise_checks import DeviceResult
     from tracetime.capture.sample import Finding
     from tracetime.clocks.json_types import NotEmpty
     from tracetime.sources.source import Unavailable
@@ -106,7 +106,7 @@ class Check(TypedDict):
         unavailable: the clocks that are not available here.
     """
 
-    checked: Annotated[list[Checked], NotEmpty]
+    checked: Annotated[list[DeviceResult], NotEmpty]
     unavailable: list[Unavailable]
 
 

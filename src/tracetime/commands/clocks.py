@@ -98,7 +98,7 @@ def command(
 
 @as_json("clock unit_ns incremental monotonic snapshots first_ns last_ns name scope")
 @dataclass(frozen=True, slots=True)
-class _Clock(ClockFacts):
+class _ListedClock(ClockFacts):
     """A clock, and its readings.
 
     Attributes:
@@ -156,7 +156,7 @@ class Clocks(TypedDict):
 
     trace: str
     trace_clock: ClockId
-    clocks: list[_Clock]
+    clocks: list[_ListedClock]
     edges: list[_Edge] | None
     series: list[SeriesInfo]
     orders: list[_Orders]
@@ -172,7 +172,7 @@ def _facts(trace: Trace) -> Clocks:
     return {
         "trace": trace.path,
         "trace_clock": trace.trace_clock,
-        "clocks": [_Clock(*info, graph.names.get(info.clock)) for info in graph.clocks()],
+        "clocks": [_ListedClock(*info, graph.names.get(info.clock)) for info in graph.clocks()],
         "edges": _edges(graph),
         "series": graph.series(),
         "orders": [

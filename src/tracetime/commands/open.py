@@ -150,7 +150,7 @@ class _Shift(TypedDict):
     greatest: int
 
 
-class _Clock(TypedDict):
+class _DrawnClock(TypedDict):
     """One clock.
 
     Attributes:
@@ -199,7 +199,7 @@ class _Errors(TypedDict):
     """
 
     truncated: TraceError | None
-    clocks: list[_Clock]
+    clocks: list[_DrawnClock]
     without_error: list[_Without]
 
 
@@ -237,7 +237,7 @@ def _facts(tracks: ErrorTracks, name: Callable[[ClockId], str]) -> _Errors:
     }
 
 
-def _clock_facts(one: ClockError, name: Callable[[ClockId], str], track: bool) -> _Clock:
+def _clock_facts(one: ClockError, name: Callable[[ClockId], str], track: bool) -> _DrawnClock:
     return {
         "clock": one.clock,
         "name": name(one.clock),

@@ -43,7 +43,7 @@ def clear_progress() -> None:
         _shown.clear()
 
 
-class _Reading(NamedTuple):
+class _ReadState(NamedTuple):
     """The progress of reading a trace, whether it is read again, and when that was."""
 
     trace: Trace
@@ -78,7 +78,7 @@ class Progress:
         self._drawing = threading.Lock()
         self._thread: threading.Thread | None = None
         self._followed: list[tuple[Trace, Callable[[int], None]]] = []
-        self._reading: _Reading | None = None
+        self._reading: _ReadState | None = None
 
     def __enter__(self) -> Self:
         global _shown
@@ -116,7 +116,7 @@ class Progress:
     def _reach(self, trace: Trace, at: int) -> None:
         last = self._reading
         is_again = last is not None and last.trace is trace and (last.is_again or at <= last.at)
-        self._reading = _Reading(trace, at, is_again, time.monotonic())
+        self._reading = _ReadState(trace, at, is_again, time.monotonic())
 
     def _run(self) -> None:
         while True:

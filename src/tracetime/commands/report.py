@@ -24,7 +24,7 @@ _MOST_CLOCKS: Final = 1 << 16
 """Of more clocks a page takes seconds and 0.5 GB, and still shows only the first ones."""
 
 
-class _Pair(TypedDict):
+class _PicturedPair(TypedDict):
     """Two clocks that have a picture.
 
     Attributes:
@@ -52,7 +52,7 @@ class Report(TypedDict):
     report: str
     bytes: Count
     findings: Sequence[Finding]
-    pairs: list[_Pair]
+    pairs: list[_PicturedPair]
     left_out: Sequence[str]
 
 

@@ -164,7 +164,7 @@ def _int(value: Any) -> int:
     return value
 
 
-class _Clock(TypedDict):
+class _WatchedClock(TypedDict):
     """A clock against the reference.
 
     Attributes:
@@ -194,7 +194,7 @@ class Watch(TypedDict):
     """
 
     reference: str
-    clocks: list[_Clock]
+    clocks: list[_WatchedClock]
     failed: list[Unavailable]
     findings: Sequence[Finding]
 

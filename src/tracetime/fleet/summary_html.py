@@ -186,8 +186,8 @@ def _pairs(summary: DataSetSummary, folder: str) -> Html:
     pairs = summary.pairs
     if not pairs:
         return empty("Pairs of clocks", "No trace has a snapshot of two clocks.", id="pairs")
-    drifts = _Scale([one.drift_ppm for one in pairs], _LEAST_PPM, signed=True)
-    bars = _Scale([one.worst_bar_ns for one in pairs], _LEAST_NS, signed=False)
+    drifts = _LogScale([one.drift_ppm for one in pairs], _LEAST_PPM, signed=True)
+    bars = _LogScale([one.worst_bar_ns for one in pairs], _LEAST_NS, signed=False)
 
     def row(one: PairFigures) -> list[object]:
         bar = one.worst_bar_ns
@@ -235,7 +235,7 @@ def _as_ppm(value: float) -> str:
     return f"{value:,g} ppm"
 
 
-class _Scale:
+class _LogScale:
     """A logarithmic scale for the ranges of all pairs; one that is signed goes to both sides of 0.
 
     Args:

@@ -318,7 +318,7 @@ class TraceFile:
                 engine = codec.engine()  # members may follow one another
 
     def _unzstd(self, budget: Budget) -> Iterator[tuple[bytes, int]]:
-        source = _Reader(self)
+        source = _SharedReader(self)
         yielded = 0
         with pa.CompressedInputStream(pa.PythonFile(source, "r"), "zstd") as stream:
             while True:
@@ -333,7 +333,7 @@ class TraceFile:
                 yield piece, source.at
 
 
-class _Reader:
+class _SharedReader:
     """A file read from its start by a position of its own: others may read it meanwhile."""
 
     closed = False

@@ -42,7 +42,7 @@ class TableShape(NamedTuple):
     take_names: Callable[..., None]
 
 
-class _Readings(NamedTuple):
+class _ReadingRun(NamedTuple):
     """Readings of one clock in snapshots that follow each other.
 
     Attributes:
@@ -116,7 +116,7 @@ class _Columns:
         return TimeColumn(np.full(self._table.num_rows, operator.index(width), np.int64), None)
 
 
-def _by_column(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]]:
+def _by_column(columns: _Columns, shape: TableShape) -> Iterator[list[_ReadingRun]]:
     """The snapshots of a table with a row for each; a null is a clock that it lacks."""
     assert isinstance(shape.readings, Mapping)
     widths = shape.half_width_ns or {}
@@ -142,7 +142,7 @@ def _by_column(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]
         ]
 
 
-def _by_row(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]]:
+def _by_row(columns: _Columns, shape: TableShape) -> Iterator[list[_ReadingRun]]:
     """The snapshots of a table with a row for each reading; a snapshot's rows may lie apart."""
     assert isinstance(shape.readings, str)
     if shape.clock is None or shape.snapshot is None:
@@ -181,19 +181,21 @@ def _runs(there: npt.NDArray[np.bool_]) -> Iterator[Rows]:
             yield rows
 
 
-def _taken(clock: ClockId, column: TimeColumn, widths: TimeColumn | None, rows: Rows) -> _Readings:
+def _taken(
+    clock: ClockId, column: TimeColumn, widths: TimeColumn | None, rows: Rows
+) -> _ReadingRun:
     own = column.rows(rows)
     slack = np.full(len(rows), own.resolution_ns - 1, np.int64)
     if own.half_width_ns is not None:
         slack += own.half_width_ns
     if widths is not None and widths.is_missing()[rows].any():
         raise UsageError(f"a half-width of {clock} is null: give one for each of its readings")
-    return _Readings(
+    return _ReadingRun(
         clock, own.values, None if widths is None else widths.values[rows], slack, own.is_ns
     )
 
 
-def _snapshot(group: list[_Readings], reference: ClockId | None) -> Snapshot:
+def _snapshot(group: list[_ReadingRun], reference: ClockId | None) -> Snapshot:
     """The snapshot of readings; a half-width also holds the error of cutting off or rounding."""
     readings = {one.clock: Reading(one.values) for one in group}
     if len(readings) != len(group):
@@ -223,7 +225,7 @@ def _snapshot(group: list[_Readings], reference: ClockId | None) -> Snapshot:
     return Snapshot(readings, reference=reference, half_width_ns=widths)
 
 
-def _without_reference(group: list[_Readings]) -> Snapshot:
+def _without_reference(group: list[_ReadingRun]) -> Snapshot:
     """The snapshots that lack the reference: the first clock stands in for it, with both widths."""
     first, *others = group
     widths = {

@@ -128,7 +128,7 @@ BOOTTIME: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _ROUNDING_NS: Final = 2
 
 
-class Bracket(NamedTuple):
+class OffsetBounds(NamedTuple):
     """The offset of BOOTTIME from another clock of this machine, as bounds.
 
     Attributes:
@@ -146,13 +146,13 @@ def boottime_ns() -> int:
     return time.clock_gettime_ns(BOOTTIME)
 
 
-def bracket(clock: int) -> Bracket:
+def bracket(clock: int) -> OffsetBounds:
     """The offset of a clock by readings of BOOTTIME before and after it."""
     before, there, after = read_between(BOOTTIME, clock)
-    return Bracket(after, before - there, after - there)
+    return OffsetBounds(after, before - there, after - there)
 
 
-def boottime_over_monotonic() -> Bracket:
+def boottime_over_monotonic() -> OffsetBounds:
     """The time that the machine was suspended, as bounds."""
     return bracket(time.CLOCK_MONOTONIC)
 
@@ -175,7 +175,7 @@ class Epoch:
         suspended: reads how far BOOTTIME is ahead of MONOTONIC.
     """
 
-    def __init__(self, suspended: Callable[[], Bracket] = boottime_over_monotonic) -> None:
+    def __init__(self, suspended: Callable[[], OffsetBounds] = boottime_over_monotonic) -> None:
         self._suspended = suspended
         self.id = secrets.token_bytes(EPOCH_BYTES)
         _, self._low, self._high = suspended()

@@ -38,7 +38,7 @@ _ROUNDING_NS: Final = 4
 _DOMAINS: Final = (ClockDomain(HERE), ClockDomain(THERE))
 
 
-class Offset(NamedTuple):
+class BoottimeOffset(NamedTuple):
     """The offset of the other side's BOOTTIME from this machine's, ns.
 
     Attributes:
@@ -61,7 +61,7 @@ def graph_of(rounds: Sequence[Round]) -> ClockGraph:
     return graph
 
 
-def estimate(rounds: Sequence[Round], at_ns: int) -> Offset | None:
+def estimate(rounds: Sequence[Round], at_ns: int) -> BoottimeOffset | None:
     """Bound the offset at an instant; None where the rounds do not bound it.
 
     The bars are guaranteed: they hold as long as neither clock's rate is off by more than its
@@ -83,7 +83,9 @@ def estimate(rounds: Sequence[Round], at_ns: int) -> Offset | None:
     )
     if found.earliest is None or found.latest is None:
         return None
-    return Offset(at_ns, found.estimate - at_ns, found.earliest - at_ns, found.latest - at_ns)
+    return BoottimeOffset(
+        at_ns, found.estimate - at_ns, found.earliest - at_ns, found.latest - at_ns
+    )
 
 
 def contradiction_ns(rounds: Sequence[Round]) -> int:
@@ -271,7 +273,7 @@ class Pinging:
         self._timeout_s, self._first_timeout_s = timeout_s, first_timeout_s
         self._epoch = Epoch() if epoch is None else epoch
 
-    def run(self, bursts: int, target_error_ns: int | None = None) -> Offset | None:
+    def run(self, bursts: int, target_error_ns: int | None = None) -> BoottimeOffset | None:
         """Return the offset when the last round ended, after bursts of rounds; None without one."""
         for k in range(bursts):
             if k:

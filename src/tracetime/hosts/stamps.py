@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from tracetime._kernels.hosts import Datagrams, was_set
 from tracetime.capture.steps import timer_of_the_wall_clock
 from tracetime.errors import SourceError
-from tracetime.hosts.messages import BOOTTIME, Bracket, bracket
+from tracetime.hosts.messages import BOOTTIME, OffsetBounds, bracket
 
 _SO_TIMESTAMPING: Final = 37
 _TX_SOFTWARE, _RX_SOFTWARE, _SOFTWARE, _OPT_ID, _OPT_TSONLY = (
@@ -52,7 +52,7 @@ class _RealtimeSteps:
 class KernelClock(NamedTuple):
     """Readers of the offset of BOOTTIME from REALTIME, and of whether REALTIME was set."""
 
-    ahead: Callable[[], Bracket]
+    ahead: Callable[[], OffsetBounds]
     was_set: Callable[[], bool]
 
 

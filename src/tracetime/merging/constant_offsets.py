@@ -43,10 +43,10 @@ def half_width_ns(text: str) -> int:
     """
     if re.fullmatch(_TIME, text.strip()) is None:
         raise UsageError(f"{text!r} is no half-width: write a time with its unit, such as 20ms")
-    return ceil(Offset.of(text).ns(Fraction(1)))
+    return ceil(GivenOffset.of(text).ns(Fraction(1)))
 
 
-class Offset(NamedTuple):
+class GivenOffset(NamedTuple):
     """The offset by which one clock reads more than another.
 
     Attributes:
@@ -58,7 +58,7 @@ class Offset(NamedTuple):
     unit_ns: int | None
 
     @classmethod
-    def of(cls, text: str) -> Offset:
+    def of(cls, text: str) -> GivenOffset:
         """The offset of a text as options have it: `+250ms`, `-100ticks`."""
         match = _NUMBER.fullmatch(text.strip())
         assert match is not None
@@ -69,7 +69,7 @@ class Offset(NamedTuple):
         return self.number * (tick_ns if self.unit_ns is None else self.unit_ns)
 
 
-class _Scale(NamedTuple):
+class _CountingUnit(NamedTuple):
     """The unit in which a clock counts.
 
     Attributes:
@@ -83,7 +83,7 @@ class _Scale(NamedTuple):
     incremental: bool = False
 
     @classmethod
-    def of(cls, graph: Graph, clock: ClockId) -> _Scale:
+    def of(cls, graph: Graph, clock: ClockId) -> _CountingUnit:
         """The scale of a clock of a graph."""
         rate = graph.domain(clock).ns_per_tick
         for info in graph.clocks():
@@ -114,7 +114,7 @@ def add_sync(graph: Graph, files: Sequence[MergedFile], boots: Boots, text: str)
         )
     one, other = file_named(files, match["a"]), file_named(files, match["b"])
     x, y = (file.trace.clocks.clock(match[key]) for file, key in ((one, "x"), (other, "y")))
-    offset, half_ns = Offset.of(match["offset"] or "0ns"), half_width_ns(match["half"])
+    offset, half_ns = GivenOffset.of(match["offset"] or "0ns"), half_width_ns(match["half"])
     words = f"the given offset {text}"
     return add_offset(graph, boots, (one, x), (other, y), offset, half_ns, words)
 
@@ -124,7 +124,7 @@ def add_offset(
     boots: Boots,
     ahead: tuple[MergedFile, ClockId],
     behind: tuple[MergedFile, ClockId],
-    offset: Offset,
+    offset: GivenOffset,
     half_ns: int,
     words: str,
 ) -> Tie:
@@ -144,7 +144,7 @@ def add_offset(
     here, there = boots.clock(one.number, x), boots.clock(other.number, y)
     if here == there:
         raise UsageError(f"{words!r}: the files prove that these are one clock; see --different")
-    ours, theirs = _Scale.of(graph, here), _Scale.of(graph, there)
+    ours, theirs = _CountingUnit.of(graph, here), _CountingUnit.of(graph, there)
     here_ns, there_ns = _tick_ns((one, x, ours), (other, y, theirs), offset, words)
     offset_ns = offset.ns(here_ns)
     # When both are, by their own time, ns of `there`.
@@ -171,9 +171,9 @@ def add_offset(
 
 
 def _tick_ns(
-    ahead: tuple[MergedFile, ClockId, _Scale],
-    behind: tuple[MergedFile, ClockId, _Scale],
-    offset: Offset,
+    ahead: tuple[MergedFile, ClockId, _CountingUnit],
+    behind: tuple[MergedFile, ClockId, _CountingUnit],
+    offset: GivenOffset,
     words: str,
 ) -> tuple[Fraction, Fraction]:
     """The duration of a tick of each clock; of two that count alike, that matters to a time alone.
@@ -201,7 +201,7 @@ def _tick_ns(
     return ours.tick_ns, theirs.tick_ns
 
 
-def _seen_tick_ns(file: MergedFile, clock: ClockId, scale: _Scale) -> float | None:
+def _seen_tick_ns(file: MergedFile, clock: ClockId, scale: _CountingUnit) -> float | None:
     """The duration of a tick by what the trace clock read along with it; None without that."""
     if clock == file.home or file.trace.clocks.domain(file.home).ns_per_tick != 1:
         return None

@@ -27,7 +27,7 @@ from tracetime.merging.pair_evidence import (
     PairEvidence,
     SideEvidence,
 )
-from tracetime.merging.steps import Jumps
+from tracetime.merging.steps import ClockJumps
 from tracetime.merging.ties import Tie
 from tracetime.text import duration
 
@@ -46,7 +46,7 @@ def instants_of(span: tuple[int, int]) -> Values:
 def evidence_between(
     traces: MergedTraces,
     names: tuple[str, str],
-    jumps: Jumps,
+    jumps: ClockJumps,
     contradictions: Sequence[Inconsistency],
     wrong_orders: Sequence[PairDiscontinuity],
 ) -> PairEvidence:
@@ -63,7 +63,7 @@ def evidence_between(
 
 class _Search:
     def __init__(
-        self, traces: MergedTraces, one: MergedFile, other: MergedFile, jumps: Jumps
+        self, traces: MergedTraces, one: MergedFile, other: MergedFile, jumps: ClockJumps
     ) -> None:
         self._traces, self._jumps = traces, jumps
         self._one, self._other = one, other

@@ -10,7 +10,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
 from tracetime.graph.graph import Graph
 from tracetime.merging.boots import Boots
-from tracetime.merging.constant_offsets import Offset, add_offset
+from tracetime.merging.constant_offsets import GivenOffset, add_offset
 from tracetime.merging.files import MergedFile
 from tracetime.merging.manifest_reading import Manifest, TraceTime
 from tracetime.merging.ties import Tie
@@ -79,7 +79,7 @@ def _offsets(
             f"the manifest's offset of {override.offset_ns} ns between {names[0]} and {names[1]}, "
             "which is taken as exact: the manifest gives no bar"
         )
-        offset = Offset(Fraction(override.offset_ns), 1)
+        offset = GivenOffset(Fraction(override.offset_ns), 1)
         yield add_offset(graph, boots, (target, here), (source, there), offset, 0, words)
 
 

@@ -24,7 +24,7 @@ from tracetime.merging.message_ties import MessageRule, ties_nothing
 from tracetime.merging.missing_ties import advice, missing_ties
 from tracetime.merging.output_report import WrittenTrace
 from tracetime.merging.pair_evidence import PairEvidence
-from tracetime.merging.steps import ClockStep, Jumps, Suspend, clock_steps, suspends
+from tracetime.merging.steps import ClockJumps, ClockStep, Suspend, clock_steps, suspends
 from tracetime.merging.ties import Tie
 from tracetime.text import printable
 
@@ -233,7 +233,7 @@ def report_of(traces: MergedTraces, explain: tuple[str, str] | None = None) -> M
     contradictions, found = traces.clocks.inconsistencies(), _order_discontinuities(traces)
     wrong = [one for one in found if one.kind == "wrong_order"]
     steps, suspended = tuple(clock_steps(traces, found)), tuple(suspends(traces))
-    jumps = Jumps(traces, steps, suspended)
+    jumps = ClockJumps(traces, steps, suspended)
     return MergeReport(
         traces.timeline,
         tuple(_file(traces, file.number, jumps) for file in traces.files),
@@ -288,13 +288,13 @@ def _without_ties(traces: MergedTraces) -> Iterator[str]:
             yield f"--together {printable(text)}: {found}; it takes {LEAST} alike in two of them"
 
 
-def _file(traces: MergedTraces, number: int, jumps: Jumps) -> FileReport:
+def _file(traces: MergedTraces, number: int, jumps: ClockJumps) -> FileReport:
     truncated = traces.files[number].trace.truncated
     found = _place_file(traces, number, jumps)
     return found if truncated is None else replace(found, truncated=str(truncated))
 
 
-def _place_file(traces: MergedTraces, number: int, jumps: Jumps) -> FileReport:
+def _place_file(traces: MergedTraces, number: int, jumps: ClockJumps) -> FileReport:
     file, home = traces.files[number], traces.home(number)
     ties = tuple(traces.ties_of(number))
     if file.span is None:

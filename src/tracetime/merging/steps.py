@@ -149,7 +149,7 @@ def suspends(traces: MergedTraces) -> Iterator[Suspend]:
 Values = npt.NDArray[np.int64]
 
 
-class Jumps:
+class ClockJumps:
     """The times when clocks of files were set or their machines slept: drift leaves these out."""
 
     def __init__(

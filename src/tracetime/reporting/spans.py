@@ -77,7 +77,7 @@ def _place(facts: Facts, names: dict[int, tuple[str, str]], place: UndecidedPair
     first = max(min(side.begin.earliest for side in sides), low - around)
     last = min(max(side.end.latest for side in sides), high + around)
     margin = max((last - first) // 25, 1)
-    scale = _Scale(first - margin, last + margin)
+    scale = _TimeScale(first - margin, last + margin)
     on, sentence = facts.survey.graph.name(place.on), _sentence(place)
     return tag(
         "div",
@@ -105,7 +105,7 @@ def _who(facts: Facts, names: tuple[str, str], side: BarredSlice) -> Html:
     return tag("div", tag("b", name), f" {rest}", class_="who", title=f"{name} {rest}")
 
 
-def _track(scale: _Scale, side: BarredSlice, window: tuple[int, int]) -> Html:
+def _track(scale: _TimeScale, side: BarredSlice, window: tuple[int, int]) -> Html:
     begin, end = side.begin, side.end
     return tag(
         "div",
@@ -123,7 +123,7 @@ def _track(scale: _Scale, side: BarredSlice, window: tuple[int, int]) -> Html:
     )
 
 
-class _Scale:
+class _TimeScale:
     """The scale from instants to places on a track."""
 
     def __init__(self, first: int, last: int) -> None:
@@ -142,7 +142,7 @@ class _Scale:
         return tag("i", class_=kind, style=f"left:{left:.3f}%;width:{right - left:.3f}%")
 
 
-def _ticks(scale: _Scale, zero: int) -> Iterator[Html]:
+def _ticks(scale: _TimeScale, zero: int) -> Iterator[Html]:
     """Yield the labels of the scale: times since `zero`."""
     least = (scale.last - scale.first) / _MOST_TICKS
     step = next(

@@ -227,7 +227,7 @@ _READERS: Final = {"extended": calls.read_extended, "plain": calls.read_plain}
 _SUFFIXES: Final = {"precise": "_PRECISE", "extended": "_EXTENDED", "plain": ""}
 
 
-def _by_raw(bracket: calls.Bracket, first: HostOffset, last: HostOffset) -> Together | None:
+def _by_raw(bracket: calls.DeviceBracket, first: HostOffset, last: HostOffset) -> Together | None:
     """A reading against MONOTONIC_RAW; None if REALTIME was set between the two pairs."""
     slew_ns = math.ceil((last.raw_ns - first.raw_ns) * _SLEWED_PPM / 1_000_000)
     if abs(last.ahead_ns - first.ahead_ns) > first.half_ns + last.half_ns + slew_ns:

@@ -42,7 +42,7 @@ def linux_ioctl(fd: int, request: int, data: bytearray) -> object:
     return ioctl(fd, request, data, True)
 
 
-class Bracket(NamedTuple):
+class DeviceBracket(NamedTuple):
     """The device's clock, and REALTIME before and after it was read; ns each."""
 
     before_ns: int
@@ -70,7 +70,7 @@ def read_precise(ioctl: Ioctl, fd: int) -> Cross:
     return Cross(*(_time(data, at) for at in range(0, 3 * _TIME.size, _TIME.size)))
 
 
-def read_extended(ioctl: Ioctl, fd: int) -> list[Bracket]:
+def read_extended(ioctl: Ioctl, fd: int) -> list[DeviceBracket]:
     """Readings that the driver brackets one by one (PTP_SYS_OFFSET_EXTENDED).
 
     Raises:
@@ -78,10 +78,10 @@ def read_extended(ioctl: Ioctl, fd: int) -> list[Bracket]:
         SourceError: the answer is none.
     """
     times = _times(ioctl, fd, SYS_OFFSET_EXTENDED, 3 * _MOST_SAMPLES)
-    return [Bracket(*times[at : at + 3]) for at in range(0, len(times), 3)]
+    return [DeviceBracket(*times[at : at + 3]) for at in range(0, len(times), 3)]
 
 
-def read_plain(ioctl: Ioctl, fd: int) -> list[Bracket]:
+def read_plain(ioctl: Ioctl, fd: int) -> list[DeviceBracket]:
     """Readings of the host and of the device in turn (PTP_SYS_OFFSET).
 
     Raises:
@@ -89,10 +89,10 @@ def read_plain(ioctl: Ioctl, fd: int) -> list[Bracket]:
         SourceError: the answer is none.
     """
     times = _times(ioctl, fd, SYS_OFFSET, 2 * _MOST_SAMPLES + 1)
-    return [Bracket(*times[at : at + 3]) for at in range(0, len(times) - 1, 2)]
+    return [DeviceBracket(*times[at : at + 3]) for at in range(0, len(times) - 1, 2)]
 
 
-def narrowest(brackets: list[Bracket]) -> Bracket:
+def narrowest(brackets: list[DeviceBracket]) -> DeviceBracket:
     """The bracket that was read in the shortest time.
 
     Raises:

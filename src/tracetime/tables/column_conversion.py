@@ -108,7 +108,7 @@ class CoarseTimes:
         tubes = self._graph.tubes
         return math.prod(1.0 + tubes.limits(*hop).drift for hop in self._hops())
 
-    def _converted_jumps(self) -> _Jumps:
+    def _converted_jumps(self) -> _JumpBars:
         """The jumps of a clock on the way, by readings of the source."""
         graph, found = self._graph, [np.empty(0, dtype=np.int64)]
         for one, other in self._hops():
@@ -122,10 +122,10 @@ class CoarseTimes:
         at = np.sort(np.concatenate(found))
         reached = self._at(at)
         known = is_any_of(reached.status, BARRED)
-        return _Jumps(at[known], reached.earliest[known], reached.latest[known])
+        return _JumpBars(at[known], reached.earliest[known], reached.latest[known])
 
 
-class _Jumps(NamedTuple):
+class _JumpBars(NamedTuple):
     """Readings of the source, ascending, and the bars there: int64 of one length."""
 
     at: Values

@@ -34,7 +34,7 @@ _FEW: Final = 2
 _UNITS: Final = (1_000, 1_000_000, 1_000_000_000)
 
 
-class _Times(NamedTuple):
+class _Magnitude(NamedTuple):
     """Events whose times have about one magnitude: their number, their span, and the first."""
 
     events: int
@@ -50,15 +50,15 @@ class _Times(NamedTuple):
 
 def odd_times(names: KnownNames) -> list[Note]:
     """Notes on times that cannot be right; times below 0 are not looked at."""
-    every = [_Times(*one) for one in names.magnitudes]
+    every = [_Magnitude(*one) for one in names.magnitudes]
     at_zero = [one for one in every if not one.most_ns]
     groups = list(_groups([one for one in every if one.most_ns]))
     return [*_zeros(at_zero, groups), *_other_units(groups)]
 
 
-def _groups(every: Sequence[_Times]) -> Iterator[_Times]:
+def _groups(every: Sequence[_Magnitude]) -> Iterator[_Magnitude]:
     """The groups of magnitudes that follow each other without a gap; every: by magnitude."""
-    group: list[_Times] = []
+    group: list[_Magnitude] = []
     for one in every:
         if group and one.least_ns.bit_length() - group[-1].most_ns.bit_length() > _GAP:
             yield _join(group)
@@ -68,8 +68,8 @@ def _groups(every: Sequence[_Times]) -> Iterator[_Times]:
         yield _join(group)
 
 
-def _join(group: Sequence[_Times]) -> _Times:
-    return _Times(
+def _join(group: Sequence[_Magnitude]) -> _Magnitude:
+    return _Magnitude(
         sum(one.events for one in group),
         group[0].least_ns,
         group[-1].most_ns,
@@ -77,7 +77,7 @@ def _join(group: Sequence[_Times]) -> _Times:
     )
 
 
-def _zeros(at_zero: Sequence[_Times], groups: Sequence[_Times]) -> Iterator[Note]:
+def _zeros(at_zero: Sequence[_Magnitude], groups: Sequence[_Magnitude]) -> Iterator[Note]:
     if not at_zero or not groups:
         return
     zero, others = at_zero[0], _join(groups)
@@ -91,7 +91,7 @@ def _zeros(at_zero: Sequence[_Times], groups: Sequence[_Times]) -> Iterator[Note
         yield Note("odd-times", "zero", (zero.packet,), 0, zero.events, least_ns, (), values)
 
 
-def _other_units(groups: Sequence[_Times]) -> Iterator[Note]:
+def _other_units(groups: Sequence[_Magnitude]) -> Iterator[Note]:
     for low, high in pairwise(groups):
         if min(low.events, high.events) < _FEW or not (low.is_far and high.is_far):
             continue

@@ -29,7 +29,7 @@ _TAI_NS: Final = (36_500_000_000, 37_500_000_000)
 """How far TAI is ahead of UTC since 2017."""
 
 
-class _Times(NamedTuple):
+class _PacketTimes(NamedTuple):
     """Packets: how many there are, the first, and from when to when."""
 
     packets: int
@@ -37,9 +37,9 @@ class _Times(NamedTuple):
     least_ns: int
     most_ns: int
 
-    def merge(self, other: _Times) -> _Times:
+    def merge(self, other: _PacketTimes) -> _PacketTimes:
         """The sum of these and others."""
-        return _Times(
+        return _PacketTimes(
             self.packets + other.packets,
             min(self.first, other.first),
             min(self.least_ns, other.least_ns),
@@ -60,8 +60,8 @@ class CaptureTimes:
     """The times of a capture, by interface; packets at 0 are apart."""
 
     def __init__(self) -> None:
-        self._zeros: list[_Times] = []
-        self._times: dict[int, _Times] = {}
+        self._zeros: list[_PacketTimes] = []
+        self._times: dict[int, _PacketTimes] = {}
         self._turns: dict[tuple[int, int], _Turns] = {}
         self._last: tuple[int, int] | None = None
 
@@ -80,7 +80,7 @@ class CaptureTimes:
         leasts, mosts = (of.reduceat(ns[rows], starts) for of in (np.minimum, np.maximum))
         groups = (on[rows[starts]], counts, firsts, leasts, mosts)
         for interface, *times in zip(*(one.tolist() for one in groups), strict=True):
-            found, known = _Times(*times), self._times.get(interface)
+            found, known = _PacketTimes(*times), self._times.get(interface)
             self._times[interface] = found if known is None else known.merge(found)
 
     def _add_turns(self, on: Values, ns: Values, number: Values) -> None:
@@ -177,8 +177,8 @@ def _by(*keys: Values) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     return rows, starts
 
 
-def _times_of(ns: Values, number: Values) -> _Times:
-    return _Times(len(ns), int(number.min()), int(ns.min()), int(ns.max()))
+def _times_of(ns: Values, number: Values) -> _PacketTimes:
+    return _PacketTimes(len(ns), int(number.min()), int(ns.min()), int(ns.max()))
 
 
 def _note(kind: str, what: str, packets: int, first: int, by_ns: int | None) -> Note:

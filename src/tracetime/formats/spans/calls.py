@@ -141,7 +141,7 @@ Columns = dict[str, npt.NDArray[Any]]
 their begin can be, as `ended` the latest that their end can be."""
 
 
-class Calls:
+class SpanCalls:
     """The calls between the spans of a file; each batch is added once."""
 
     def __init__(self) -> None:

@@ -18,8 +18,8 @@ from tracetime.formats.record_trace import FileClocks, Records
 from tracetime.formats.span_trace import SpanTable, SpanTrace
 from tracetime.formats.spans.batch import ENDED, SpanLists, Spans
 from tracetime.formats.spans.batch import KINDS as SPAN_KINDS
-from tracetime.formats.spans.calls import Calls
 from tracetime.formats.spans.calls import Columns as CallColumns
+from tracetime.formats.spans.calls import SpanCalls
 from tracetime.formats.spans.collector import SpanCollector, SpanResolutions
 from tracetime.formats.spans.resources import Host, Resources, SpanSource, Wanted
 from tracetime.formats.trace_file import Budget, TraceFile
@@ -104,7 +104,7 @@ LONGEST: Final = 1 << 28
 """Bytes of an object: it is decoded at once, in several times as many."""
 
 
-class Document(NamedTuple):
+class JsonObject(NamedTuple):
     """One JSON object of a file.
 
     Attributes:
@@ -120,7 +120,7 @@ class Document(NamedTuple):
     position: int
 
 
-def documents(file: TraceFile, budget: Budget) -> Iterator[Document]:
+def documents(file: TraceFile, budget: Budget) -> Iterator[JsonObject]:
     """Yield the objects of a file: those of its lines, unless its first line is no whole object.
 
     Raises:
@@ -140,14 +140,14 @@ def documents(file: TraceFile, budget: Budget) -> Iterator[Document]:
                 if alone:
                     break
             if begun:
-                yield Document(text, offset, line, position)
+                yield JsonObject(text, offset, line, position)
             offset, line, held, parts, start = offset + len(text), line + 1, 0, [], end
         parts.append(piece[start:])
         held += len(piece) - start
         _check_length(held, offset, line)
     text = b"".join(parts)
     if text.strip():
-        yield Document(text, offset, line, position)
+        yield JsonObject(text, offset, line, position)
 
 
 def _check_length(length: int, offset: int, line: int) -> None:
@@ -209,7 +209,7 @@ class SpanBatches:
             raise
         yield from self._take()
 
-    def _decode_document(self, document: Document) -> Iterator[Spans]:
+    def _decode_document(self, document: JsonObject) -> Iterator[Spans]:
         """Add the spans of an object; yield batches as they are full."""
         text, offset = document.text, document.offset
         try:
@@ -273,7 +273,7 @@ class SpansTrace(SpanTrace):
 
     def _read_clocks(self) -> FileClocks:
         resources = self._new_resources()
-        calls = Calls()
+        calls = SpanCalls()
         for spans in self._until_damage(iter(self._batches(resources, Wanted.NOTHING))):
             hosts = resources.hosts_of(spans.resource)
             calls.add(spans, hosts)
@@ -299,7 +299,7 @@ class SpansTrace(SpanTrace):
         """Read the file: the calls between its spans and those of other files; None without any."""
         # The reading of the clocks is the one that learns the resolutions.
         _ = self._clocks
-        resources, calls = self._new_resources(), Calls()
+        resources, calls = self._new_resources(), SpanCalls()
         for spans in self._until_damage(iter(self._batches(resources, Wanted.NOTHING))):
             calls.add(spans, resources.hosts_of(spans.resource))
         return calls.columns(self._resolutions)

@@ -93,10 +93,10 @@ def stored_table(
                 stack.callback(table.close)
             # Names that are no UTF-8 fail here.
             _check_columns(len(table.schema.names))
-        yield _Checked(table, file, max_expansion)
+        yield _CheckedFile(table, file, max_expansion)
 
 
-class _Checked:
+class _CheckedFile:
     """A table whose batches are valid, and not much larger than its file."""
 
     def __init__(self, table: StoredTable, file: TraceFile, max_expansion: int) -> None:

@@ -36,7 +36,7 @@ from tracetime.text import duration
 # The clocks that true time is told by: this machine's, or others in their place.
 
 
-class Clocks(NamedTuple):
+class ClockReaders(NamedTuple):
     """Readers of the clocks, in ns each.
 
     Attributes:
@@ -69,7 +69,7 @@ def _codes() -> tuple[int, int, int] | None:
     return None if raw is None or real is None or mono is None else (raw, real, mono)
 
 
-HOST_CLOCKS: Final = Clocks(
+HOST_CLOCKS: Final = ClockReaders(
     time.time_ns,
     time.monotonic_ns,
     _reader("CLOCK_MONOTONIC_RAW", time.monotonic_ns),
@@ -98,7 +98,7 @@ _ANCHOR_NS: Final = 4_000_000
 _UNSTEADY: Final = "REALTIME is being set all the time, or this process hardly runs; try again"
 
 
-class _Reading(NamedTuple):
+class _ClockReadings(NamedTuple):
     """The clocks at nearly one instant, read in the order of the fields."""
 
     before_ns: int
@@ -110,7 +110,7 @@ class _Reading(NamedTuple):
     def width_ns(self) -> int:
         return self.after_ns - self.before_ns
 
-    def steps_from(self, other: _Reading) -> bool:
+    def steps_from(self, other: _ClockReadings) -> bool:
         """Whether REALTIME less MONOTONIC, which steering leaves alone, has changed between."""
         return (
             self.real_ns - self.before_ns < other.real_ns - other.after_ns
@@ -139,7 +139,7 @@ class TimeService:
         source: SourceName | None = None,
         *,
         sources: Sequence[TimeSource] | None = None,
-        clocks: Clocks = HOST_CLOCKS,
+        clocks: ClockReaders = HOST_CLOCKS,
     ) -> None:
         if source is not None and source not in SOURCES:
             raise UsageError(f"there is no source {source!r} of time: use {', '.join(SOURCES)}")
@@ -148,7 +148,7 @@ class TimeService:
         self._sources = tuple(sources)
         self._clocks = clocks
         self._kept: Anchor[TrueTime] | None = None
-        self._last: _Reading | None = None
+        self._last: _ClockReadings | None = None
         self._refused: dict[str, tuple[int, NoBoundError]] = {}
         self._doubted: dict[str, str] | None = None
         self._begin()
@@ -306,7 +306,11 @@ class TimeService:
         raise NoBoundError(_UNSTEADY)
 
     def _keep(
-        self, source: TimeSource, statement: Statement, before: _Reading, after: _Reading
+        self,
+        source: TimeSource,
+        statement: Statement,
+        before: _ClockReadings,
+        after: _ClockReadings,
     ) -> Anchor[TrueTime]:
         age_ns = max(after.after_ns - statement.as_of_ns, 0)
         # While the service answered, it may have begun to steer.
@@ -352,7 +356,7 @@ class TimeService:
                 "wait until it measures again"
             )
 
-    def _notice_steps(self, reading: _Reading) -> bool:
+    def _notice_steps(self, reading: _ClockReadings) -> bool:
         """Whether REALTIME was set since the last reading; if so, doubt all statements."""
         stepped = self._last is not None and reading.steps_from(self._last)
         if stepped:
@@ -360,12 +364,12 @@ class TimeService:
         self._last = reading
         return stepped
 
-    def _read(self) -> _Reading:
+    def _read(self) -> _ClockReadings:
         """Read the clocks close together."""
         clocks = self._clocks
         closest = None
         for _ in range(_TRIES):
-            reading = _Reading(
+            reading = _ClockReadings(
                 clocks.monotonic_ns(),
                 clocks.raw_ns(),
                 clocks.realtime_ns(),

@@ -22,7 +22,7 @@ from tracetime.formats import trace_file
 from tracetime.formats.perfetto.read import reader, wire
 from tracetime.formats.perfetto.read.wire import MAX_PACKET, Window, check_beginning, reader_of
 from tracetime.formats.perfetto.schema import KINDS, process_types, vocabulary
-from tracetime.formats.perfetto.write.snapshots import Orders, filler_name
+from tracetime.formats.perfetto.write.snapshots import SnapshotOrders, filler_name
 from tracetime.formats.perfetto.write.writer import TraceWriter
 from tracetime.formats.trace_file import Budget, TraceFile, inflate, unzstd
 from tracetime.trace.events_table import NAMES_SCHEMA, record_batch, with_names
@@ -538,14 +538,14 @@ def hashes(clocks):
 def test_the_sampled_clocks_begin_in_the_middle_of_what_their_orders_can_be():
     """Less a sixteenth at the bottom, which is kept for what follows."""
     fitting = sorted(h for o in permutations(CLOCKS) if (h := hashes(o)[0]) >= 1 << 28)
-    first = Orders().next(dict.fromkeys(CLOCKS, 5), main=True)
+    first = SnapshotOrders().next(dict.fromkeys(CLOCKS, 5), main=True)
     assert first.hashes[0] == fitting[len(fitting) // 2]
     assert hashes(first.clocks) == first.hashes
     assert first.filler is None
 
 
 def test_after_a_step_back_the_highest_of_the_lower_half_follows():
-    orders = Orders()
+    orders = SnapshotOrders()
     last = orders.next(dict.fromkeys(CLOCKS, 50), main=True).hashes[0]
     for ns in (40, 30):
         fitting = [h for o in permutations(CLOCKS) if last // 2 <= (h := hashes(o)[0]) < last]
@@ -558,7 +558,7 @@ def test_after_a_step_back_the_highest_of_the_lower_half_follows():
 def test_with_a_sequences_clock_both_hashes_fall(number):
     """In a compressed copy of the file such a clock is another: its hash must fall there, too."""
     clocks = [ClockId(number, 1), ClockId(BOOTTIME), ClockId(MONOTONIC)]
-    orders, last = Orders(), (1 << 32, 1 << 32)
+    orders, last = SnapshotOrders(), (1 << 32, 1 << 32)
     for ns in range(8, 0, -1):
         order = orders.next(dict.fromkeys(clocks, ns), main=True)
         assert order.hashes == hashes(order.clocks)
@@ -568,7 +568,7 @@ def test_with_a_sequences_clock_both_hashes_fall(number):
 
 
 def test_one_clock_alone_goes_back_with_fillers_by_its_side():
-    orders, last = Orders(), 1 << 32
+    orders, last = SnapshotOrders(), 1 << 32
     for ns in range(30, 0, -1):
         order = orders.next({ClockId(BOOTTIME): ns}, main=True)
         assert order.hashes[0] < last
@@ -580,7 +580,7 @@ def test_one_clock_alone_goes_back_with_fillers_by_its_side():
 
 
 def test_what_the_user_ties_in_is_above_the_sampled_clocks_or_below_where_it_shares_no_pair():
-    orders = Orders()
+    orders = SnapshotOrders()
     main = orders.next(dict.fromkeys(CLOCKS, 5), main=True)
     own = ClockId(64, 1)
     tied = orders.next({own: 5, CLOCKS[0]: 5, CLOCKS[1]: 5}, main=False)
@@ -591,7 +591,7 @@ def test_what_the_user_ties_in_is_above_the_sampled_clocks_or_below_where_it_sha
 
 def test_seven_clocks_have_the_orders_of_their_first_six():
     clocks = [ClockId(number) for number in (1, 2, 3, 4, 5, 6, 200, 201)]
-    orders = Orders()
+    orders = SnapshotOrders()
     for ns in (9, 8, 7):
         order = orders.next(dict.fromkeys(clocks, ns), main=True)
         assert order.clocks[6:] == tuple(clocks[6:])

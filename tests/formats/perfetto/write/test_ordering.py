@@ -11,7 +11,7 @@ from seeds import seeds
 
 from tracetime import ClockId
 from tracetime._kernels.graph import series_hash
-from tracetime.formats.perfetto.write.snapshots import Orders
+from tracetime.formats.perfetto.write.snapshots import SnapshotOrders
 
 CLOCKS = [ClockId(number) for number in (BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME)]
 
@@ -32,7 +32,7 @@ def test_the_hash_is_perfettos():
 
 
 def test_clocks_that_only_go_on_keep_their_order():
-    orders = Orders()
+    orders = SnapshotOrders()
     first = orders.next(dict.fromkeys(CLOCKS, 5), main=True)
     assert set(first.clocks) == set(CLOCKS)
     for ns in range(6, 20):
@@ -43,7 +43,7 @@ def test_clocks_that_only_go_on_keep_their_order():
 @pytest.mark.parametrize(("n", "steps"), [(2, 200), (3, 60), (4, 60)])
 def test_each_step_back_has_a_smaller_hash(n, steps):
     """However often: two clocks have two orders only, then a clock is added that means nothing."""
-    orders = Orders()
+    orders = SnapshotOrders()
     last = 1 << 32
     for ns in range(steps, 0, -1):
         order = orders.next(dict.fromkeys(CLOCKS[:n], ns), main=True)
@@ -54,7 +54,7 @@ def test_each_step_back_has_a_smaller_hash(n, steps):
 
 
 def test_a_clock_that_vanishes_and_one_that_comes_back_have_smaller_hashes():
-    orders = Orders()
+    orders = SnapshotOrders()
     last = 1 << 32
     for ns in range(20):
         clocks = CLOCKS[: 3 + ns % 2]
@@ -64,7 +64,7 @@ def test_a_clock_that_vanishes_and_one_that_comes_back_have_smaller_hashes():
 
 
 def test_what_the_user_ties_in_never_comes_before_the_sampled_clocks():
-    orders = Orders()
+    orders = SnapshotOrders()
     own = ClockId(64, 1)
     for ns in range(40):
         # REALTIME goes back now and then, and so does the user's clock.
@@ -79,7 +79,7 @@ def test_what_the_user_ties_in_never_comes_before_the_sampled_clocks():
 @pytest.mark.parametrize("number", range(70, 90))
 def test_a_snapshot_that_shares_one_clock_with_the_sampled_ones_may_come_before_them(number):
     """It ties none of their pairs: of its two orders one will do, without a clock to fill it up."""
-    orders = Orders()
+    orders = SnapshotOrders()
     orders.next(dict.fromkeys(CLOCKS, 5), main=True)
     own = ClockId(number, 1)
     tied = orders.next({own: 5, ClockId(REALTIME): 5}, main=False)
@@ -88,7 +88,7 @@ def test_a_snapshot_that_shares_one_clock_with_the_sampled_ones_may_come_before_
 
 def test_a_copy_in_a_compressed_file_is_ordered_too():
     """There the trace is file 1, which the hash of a sequence-scoped clock shows."""
-    orders = Orders()
+    orders = SnapshotOrders()
     clocks = [ClockId(64, 1), *CLOCKS]
     last = [1 << 32, 1 << 32]
     for ns in range(20, 0, -1):
@@ -102,7 +102,7 @@ def test_a_copy_in_a_compressed_file_is_ordered_too():
 def stepped(seed: int, *, reorder: bool) -> tuple[list[int], list[int | str]]:
     """True trace times of REALTIME events while it is set back thrice, and where they land."""
     random = Random(seed)
-    orders = Orders()
+    orders = SnapshotOrders()
     packets = []
     truth = []
     set_back = 0

@@ -74,7 +74,7 @@ def filler_name(number: int) -> str:
     return f"dev.tracetime.series.{number}"
 
 
-class Orders:
+class SnapshotOrders:
     """The orders of the snapshots of one recording.
 
     A set of clocks is either the sampled one (the main one: its snapshots are the latest, so that
@@ -225,7 +225,7 @@ class SnapshotPackets:
     def __init__(self, clocks: RecordedClocks) -> None:
         self._clocks = clocks
         self._aligner = Aligner()
-        self._orders = Orders()
+        self._orders = SnapshotOrders()
         self._units: dict[ClockId, int] = {}
         # By clock whose wraps are counted here: the readings of clocks of ns at its last reading.
         self._ns_at: dict[ClockId, dict[ClockId, int]] = {}
