@@ -21,7 +21,7 @@ COARSE_TICK_NS: Final = 10_000_000
 
 
 class Kind(NamedTuple):
-    """What a clock of a kind may do, unless more is declared.
+    """The properties of a clock of a kind, unless more is declared.
 
     Attributes:
         is_set: it is set or reset, forward or back: it jumps against every other clock.
