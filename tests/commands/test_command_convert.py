@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from building import MONOTONIC_RAW as RAW
 from building import event, packet, pb, snapshot, trace
 from samples import BOOTTIME, CLOCK_SYNC, MANY, MONOTONIC, UNRESOLVED
 
@@ -417,3 +418,25 @@ def test_a_clock_that_was_set_back_gets_the_advice_of_its_status(tracetime, writ
     ]
     advice = why_ambiguous(tracetime, write(trace(*stepped, event(1004 * 10**9, 1))))
     assert advice.startswith("The clock was set back")
+
+
+@pytest.mark.parametrize(
+    ("n", "bars", "expected"),
+    [(2, "estimated", ["MONOTONIC_RAW"]), (2, "guaranteed", []), (3, "estimated", [])],
+)
+def test_convert_tells_of_rates_that_two_snapshots_show(
+    tracetime, write, tmp_path, n, bars, expected
+):
+    second = 10**9
+    read = [(k + 100) * second for k in range(n)]
+    packets = [snapshot({BOOTTIME: t, RAW: t + t // 50_000, MONOTONIC: t - second}) for t in read]
+    packets += [event(read[0] + 7, clock) for clock in (BOOTTIME, RAW, MONOTONIC)]
+    path, out = write(trace(*packets)), tmp_path / "o.csv"
+    options = ("--policy", "tube", "--bars", bars)
+    code, text, _ = tracetime("convert", path, "-o", out, *options)
+    assert code == 0
+    assert ("bars of MONOTONIC_RAW take the one that they show" in " ".join(text.split())) == bool(
+        expected
+    )
+    _, text, _ = tracetime("convert", path, "-o", out, *options, "--json")
+    assert json.loads(text)["rate_unproven"] == expected

@@ -142,6 +142,9 @@ def _of_traces(printed: Printed, patch: pytest.MonkeyPatch) -> None:
         for table in TABLES:
             printed("sql", path, "--partial", f"from {table} limit 20")
     printed("convert", DEMO, "-o", f"{out}.csv", "--to", "REALTIME")
+    read = [snapshot({BOOTTIME: t, GPU: t + t // 50_000}) for t in (10**11, 10**11 + 10**9)]
+    two = printed.trace("two_snapshots", trace(*read, event(10**11 + 7, GPU)))
+    printed("convert", two, "-o", f"{out}.csv", "--policy", "tube")
     bound = WallBound(-90_000, 216_000, "chrony")
     printed("clocks", bounded_recording(out.with_name("bounded.pftrace"), bound))
     # It has more clocks than are compared by the tube.

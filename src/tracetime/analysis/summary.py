@@ -129,7 +129,8 @@ class Unresolved:
 
 @as_json(
     "trace out trace_clock policy bars floor_cost rows unresolved kinds clocks reasons to "
-    "to_unresolved to_floor_cost warnings n_warnings events_dropped names_left_out truncated"
+    "to_unresolved to_floor_cost warnings n_warnings events_dropped names_left_out truncated "
+    "rate_unproven"
 )
 @dataclass(frozen=True, slots=True)
 class Summary(Document):
@@ -157,6 +158,8 @@ class Summary(Document):
         bars: the error bars of the tube policy; null with floor, which has none.
         floor_cost: how far the trace time of the floor policy is from the tube's.
         names_left_out: how many names there was no room for; null without --with-names.
+        rate_unproven: clocks of events whose estimated bars may take a rate that two snapshots
+            show, which prove none.
     """
 
     trace: str
@@ -178,6 +181,7 @@ class Summary(Document):
     bars: Bars | None = None
     floor_cost: FloorCost = field(default_factory=FloorCost)
     names_left_out: Count | None = None
+    rate_unproven: tuple[ClockId, ...] = ()
 
     @property
     def unresolved(self) -> Count:
@@ -201,6 +205,10 @@ class ConvertOptions:
     bars: Bars = "estimated"
     to: ClockId | None = None
     names: bool = False
+
+    def bars_are(self, bars: Bars) -> bool:
+        """Whether the result has error bars, and of this kind."""
+        return self.policy == "tube" and self.bars == bars
 
 
 def summarise(
@@ -248,7 +256,16 @@ def summarise(
         bars=options.bars if options.policy == "tube" else None,
         floor_cost=cost or FloorCost(),
         names_left_out=reading.names_left_out if options.names else None,
+        rate_unproven=_unproven(trace, groups) if options.bars_are("estimated") else (),
     )
+
+
+def _unproven(trace: Trace, groups: Sequence[Group]) -> tuple[ClockId, ...]:
+    """The clocks of events on their way to trace time over a rate that two snapshots show."""
+    tubes, home = inner(trace.clocks).tubes, trace.trace_clock
+    placed = {group.clock for group in groups if group.reason == REASONS[RESOLVED]}
+    away = sorted(clock for clock in placed - {home} if tubes.leads(clock, home))
+    return tuple(clock for clock in away if tubes.rate_unproven(clock, home))
 
 
 def _floor_cost(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -112,6 +112,9 @@ def _print_events(screen: Console, summary: Summary, names: Mapping[ClockId, str
     if cost:
         echo()
         print_text(screen, cost)
+    if summary.rate_unproven:
+        echo()
+        print_text(screen, _unproven(summary.rate_unproven, names))
     if summary.names_left_out:
         echo(f"\n{count(summary.names_left_out, 'name')} left out: there are too many")
     if summary.to is not None and summary.to_unresolved:
@@ -127,6 +130,16 @@ def _was_converted(use: ClockUse, summary: Summary) -> bool:
     """Whether snapshots placed events of a clock; clock 0 stands for events that name none."""
     placed = use.events > use.unresolved
     return placed and use.clock.clock != 0 and use.clock != summary.trace_clock
+
+
+def _unproven(clocks: Sequence[ClockId], names: Mapping[ClockId, str]) -> str:
+    """The clocks whose bars take a rate that two snapshots show."""
+    listed = list(dict.fromkeys(fold(clocks, labels=names).values()))
+    more = f" and {len(listed) - _MOST_CLOCKS} more" if len(listed) > _MOST_CLOCKS else ""
+    return (
+        f"Two snapshots prove no rate: bars of {', '.join(listed[:_MOST_CLOCKS])}{more} take the "
+        "one that they show. `--bars guaranteed` holds what else it may have been"
+    )
 
 
 def _floor_cost(summary: Summary, names: Mapping[ClockId, str]) -> str:

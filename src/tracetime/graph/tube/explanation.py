@@ -30,10 +30,11 @@ class TubeHop(NamedTuple):
     gives none. orders: how many the pair has. earliest_by, latest_by: the order that sets that side
     of the hop's bar; None where a snapshot does. rates: of dst against src, that the orders (and
     snapshots) around the value allow whatever `drift_ppm` says; None without orders.
-    learnt: the rate of a clock was learnt from these snapshots. unit: "ns" or "ticks", of the
-    result and its bar. extrapolated: "before first" or "after last" of those snapshots, or ""
-    among them; outside_ns: how far from them. src_tick_ns, dst_tick_ns: the tick of each clock
-    where its readings show a longer one than it declares; else None.
+    learnt: the rate of a clock was learnt from these snapshots. rate_unproven: the rate is that of
+    two snapshots, between which a clock may have jumped, or changed its rate. unit: "ns" or
+    "ticks", of the result and its bar. extrapolated: "before first" or "after last" of those
+    snapshots, or "" among them; outside_ns: how far from them. src_tick_ns, dst_tick_ns: the tick
+    of each clock where its readings show a longer one than it declares; else None.
 
     Attributes:
         src: the clock before the step.
@@ -57,6 +58,7 @@ class TubeHop(NamedTuple):
         latest_by: the order that sets the upper end; else null.
         rates: the rates of dst against src that the orders around the value allow, drift_ppm set
             aside; null without orders.
+        rate_unproven: whether the bar takes the rate that two snapshots show, which prove none.
     """
 
     src: ClockId
@@ -79,6 +81,7 @@ class TubeHop(NamedTuple):
     earliest_by: BindingOrder | None = None
     latest_by: BindingOrder | None = None
     rates: FeasibleRates | None = None
+    rate_unproven: bool = False
 
     @property
     def lags(self) -> bool:
@@ -249,6 +252,7 @@ def _line(number: int, hop: TubeHop) -> str:
         f"drift within {hop.drift_ppm:.0f} ppm",
         f"wander within {hop.wander_ppm:g} ppm",
         *(["rate learnt from these"] if hop.learnt else []),
+        *(["two of them prove no rate"] if hop.rate_unproven else []),
         *(["lag as far as it was seen"] if hop.lags and not hop.assumed else []),
         *(
             f"{clock} ticks by {duration(tick_ns)} as its readings show"

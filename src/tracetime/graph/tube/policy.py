@@ -250,6 +250,11 @@ class TubePolicy:
             here = after[hops - 1]
         return found
 
+    def rate_unproven(self, source: ClockId, target: ClockId) -> bool:
+        """Whether estimated bars of a conversion may take a rate that two snapshots show."""
+        hops = pairwise(self.path(source, target))
+        return any(self._pairs.pair(*hop).tube.rate_unproven() for hop in hops)
+
     def discontinuities(self, pairs: list[tuple[ClockId, ClockId]]) -> PairDiscontinuities:
         """The discontinuities of some pairs, in order of src, dst and place.
 
@@ -306,6 +311,7 @@ def _step(pair: Pair, src: ClockId, before: Reached, after: Reached, bars: Bars)
         drift_ppm=pair.tube.limits.drift * 1e6,
         wander_ppm=float(pair.tube.wander.max() * 1e6),
         learnt=pair.learnt,
+        rate_unproven=bars == "estimated" and pair.tube.rate_unproven(on_a.item()),
         unit=unit_of(pair, dst),
         extrapolated=extrapolated,
         outside_ns=outside_ns,

@@ -104,6 +104,12 @@ class Runs:
         proven: Mask = (self.width < drift) | (self.slope != 0)
         return proven
 
+    def unproven(self, drift: int) -> Mask:
+        """Which runs have a rate that two snapshots show: they prove none; drift in 2^-52."""
+        told = self.correction != NOT_RECORDED
+        unproven: Mask = self.proven(drift) & (self.size <= FEW) & ~told
+        return unproven
+
     def tube_at(self, which: Values) -> Values:
         """Knots of runs; of bounds, within those of the limits: a core may have one side only."""
         knots = self.knots[which]

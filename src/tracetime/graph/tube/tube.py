@@ -207,6 +207,25 @@ class Tube:
                 most = max(most, curve.sure_wander(*ends))
         return most
 
+    def rate_unproven(self, a_ns: int | None = None) -> bool:
+        """Whether estimated bars take a rate that two snapshots show, which prove none.
+
+        Between the two, a clock may have jumped, or its rate changed: guaranteed bars hold that.
+
+        Args:
+            a_ns: a reading of clock a at which they do; any if not given.
+        """
+        if self._segments.is_constant:
+            return False
+        runs = self._runs
+        unproven = runs.unproven(self._drift)
+        if a_ns is not None:
+            a = runs.evidence.a
+            after = int(np.searchsorted(a[runs.first], a_ns, side="right"))
+            beyond = after == 0 or a_ns > int(a[runs.last[after - 1]])
+            unproven = unproven[max(after - 1, 0) : after + beyond]
+        return bool(unproven.any())
+
     @property
     def nearly_hidden(self) -> float | None:
         """The change of rate that may be hidden; see `findings.nearly_hidden`."""
