@@ -136,6 +136,35 @@ def test_a_step_that_one_pair_shows_holds_for_the_clock_s_other_pairs(size: int)
     assert outside(found, reads, ANY) == 0
 
 
+def test_of_two_clocks_with_many_steps_none_that_did_not_jump_is_blamed_alone() -> None:
+    rng = np.random.default_rng(3)
+    ends = np.sort(rng.choice(np.arange(1, 62), 20, replace=False)) * 600 * S // 63
+    steps = [
+        (int(rng.integers(2)), at, int(rng.choice([-1, 1]) * 10 ** rng.uniform(7, 9)))
+        for at in ends.tolist()
+    ]
+
+    def reads(clock: int) -> Read:
+        return lambda t: t + sum(np.where(t >= at, size, 0) for c, at, size in steps if c == clock)
+
+    clocks, both, sent = [SET] * 2, [reads(0), reads(1)], np.random.default_rng(3)
+    nodes = Nodes(
+        clocks,
+        Rows.all(
+            *(
+                messages(clocks, both, pair, np.sort(sent.integers(0, 600 * S, 3000)))
+                for pair in ((0, 1), (1, 0))
+            )
+        ),
+    )
+    for tied in find_breaks(nodes).breaks:
+        if len(tied) == 1 and tied[0].row is None:
+            ((clock, (first, last)),) = tied[0].clocks.items()
+            seen = nodes.at[nodes.first[clock] + np.array([first, last + 1])] - nodes.at[0]
+            near = [c for c, at, _ in steps if seen[0] - 3 * S <= at <= seen[1] + 3 * S]
+            assert near == [clock]
+
+
 def test_a_suspend_is_one_event_of_all_clocks_that_stop_in_it() -> None:
     stops = Clock(100e-6, back=False, machine=0)
     clocks = [Clock(100e-6, jumps=False, back=False), stops, stops, stops]

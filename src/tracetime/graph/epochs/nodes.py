@@ -204,14 +204,16 @@ class System:
     def _breaks(self) -> tuple[Values, Values]:
         """The places on both sides of each break: (the first after it, the last before it).
 
-        Within a zone only those of a clock whose nodes are in the order of time for sure.
+        Within a zone only those of a clock whose nodes are in the order of time for sure. None of a
+        clock that was set back there: in another explanation that is no break, and no order.
         """
         same = self.epoch_clock[1:] == self.epoch_clock[:-1]
         back = np.array([clock.back for clock in self.nodes.clocks], dtype=bool)
         whole = ~self.epoch_within[1:] & ~self.epoch_within[:-1]
         which = np.flatnonzero(same & (whole | ~back[self.epoch_clock[1:]]))
         after, before = self.epoch_first[which + 1], self.epoch_first[which + 1] - 1
-        near = np.abs(self._readings[after] - self._readings[before]) < _HEAVIEST
+        rises = self._readings[after] - self._readings[before]
+        near = (rises >= 0) & (rises < _HEAVIEST)
         return after[near], before[near]
 
     def contradictions(self) -> Contradictions:
