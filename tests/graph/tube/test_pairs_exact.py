@@ -152,8 +152,8 @@ def test_the_span_of_a_clock_is_what_it_read_but_0() -> None:
 
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
-    [(1, 1, 1_000), (499, 500, 1_000), (500, 500, 1_000), (500, 501, 1_001), (0.5, 1_000, 1_001),
-     (1_000.5, 2.5, 1_004)],
+    [(1, 1, 2_000), (999, 1_000, 2_000), (1_000, 1_000, 2_000), (1_000, 1_001, 2_001), (0.5, 2_000, 2_001),
+     (2_000.5, 2.5, 2_004)],
 )  # fmt: skip
 def test_a_half_width_is_assumed_to_hold_both_ticks(
     one: float, other: float, expected: int
@@ -294,7 +294,7 @@ def test_clocks_that_only_a_rule_equates_are_one_clock() -> None:
         return pair.half_width_ns, pair.assumed
 
     assert half(0, 0) == (0, False)
-    assert half(0, 5) == half(5, 0) == half(5, 5) == (1_000, True)
+    assert half(0, 5) == half(5, 0) == half(5, 5) == (2_000, True)
     assert half(0, 0, 0) == (0, False)
     assert half(0, 0, 7) == (7, False)
     assert half(5, 5, 7) == (7, False)

@@ -252,7 +252,7 @@ def widths(graph):
 def test_snapshots_merely_taken_on_a_grid_teach_nothing(every, ppm):
     boottime = snapshots(60, every, 0)
     app = boottime + (boottime - START) * ppm // 1_000_000
-    assert widths(graph_of(boottime, app)) == (1_000, {})
+    assert widths(graph_of(boottime, app)) == (2_000, {})
 
 
 def test_nor_do_they_where_they_were_read_with_noise():
@@ -293,7 +293,7 @@ def test_what_scatters_by_the_tick_of_another_clock_is_no_tick():
 def test_events_between_the_lines_of_a_grid_show_that_it_is_none(write):
     boottime, at = snapshots(60, S, 0), instants()
     with open_trace(write(trace_of(boottime, boottime + 7 * S, at, at + 7 * S))) as opened:
-        assert widths(opened.clocks) == (1_000, {})
+        assert widths(opened.clocks) == (2_000, {})
 
 
 @pytest.mark.parametrize("pattern", [(4,), (1, 2, 3, 4, 5, 6), (2, 3, 7)])
@@ -302,7 +302,7 @@ def test_events_taken_on_a_grid_teach_nothing_either(pattern, write):
     boottime = snapshots(60, S, 0)
     at = np.sort(np.concatenate([boottime + eighth * S // 8 for eighth in pattern]))
     with open_trace(write(trace_of(boottime, boottime + 7 * S, at, at + 7 * S))) as opened:
-        assert widths(opened.clocks) == (1_000, {})
+        assert widths(opened.clocks) == (2_000, {})
 
 
 @pytest.mark.parametrize("n", [15, 16, 50])
@@ -333,7 +333,7 @@ def test_two_snapshots_teach_nothing():
 
 def test_a_tick_below_a_microsecond_is_within_what_is_assumed():
     boottime = snapshots()
-    assert widths(graph_of(boottime, ticking(app_ns(boottime), Fraction(100)))) == (1_000, {})
+    assert widths(graph_of(boottime, ticking(app_ns(boottime), Fraction(100)))) == (2_000, {})
 
 
 def test_a_unit_is_no_tick_to_be_learnt(write):

@@ -4,12 +4,14 @@ by assumption, wider where snapshots show that they do not hold.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.evidence import half_widths
+from tracetime.clocks.ids import FIRST_GLOBAL_CLOCK, ClockId
 from tracetime.graph.tube.evidence import WIDEST
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.own_intervals import Hold
@@ -18,8 +20,11 @@ Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
-LEAST_ASSUMED_NS: Final = 1_000
+_LEAST_NS: Final = 1_000
 """Reading two clocks in turn takes about as long."""
+
+_LEAST_OF_DEVICE_NS: Final = 2_000
+"""The same where one of them is a device's: its driver asks it over a bus."""
 
 _LESS_SCATTER: Final = 4
 """Readings of a clock that was set back are mixed up in its own order: neighbours there differ by
@@ -69,17 +74,23 @@ class Learnt(NamedTuple):
         return Hold.learnt(self.held_ns, self.sliver_ns, a_ns[self.doubtful])
 
 
-def learnt(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> Learnt:
+def least_assumed_ns(clocks: Iterable[ClockId], ticks_ns: int) -> int:
+    """The least half-width of readings of some clocks that give none; ticks_ns: of these."""
+    device = any(clock.clock >= FIRST_GLOBAL_CLOCK for clock in clocks)
+    return min(max(_LEAST_OF_DEVICE_NS if device else _LEAST_NS, ticks_ns), WIDEST)
+
+
+def learnt(a_ns: Values, r_ns: Values, limits: Limits, least_ns: int) -> Learnt:
     """Return a half-width for each snapshot, learnt from it and its neighbours.
 
-    1,000 ns and the clocks' ticks at least; else three times how far most are off the line of their
+    The least one; else three times how far most are off the line of their
     neighbours, and one and a half times how far this one is. Where there are fewer than 9, as wide
     as any one of them may be off. Whichever clock was set back, the half-widths are the same.
 
     Args:
         a_ns: readings of one clock, in any order, ns.
         r_ns: offset of the other clock at each, ns.
-        ticks_ns: of both clocks.
+        least_ns: of `least_assumed_ns`.
     """
     b_ns = a_ns + r_ns
     x, order = a_ns, np.arange(len(a_ns))
@@ -89,16 +100,15 @@ def learnt(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> Lea
         x, order = (b_ns, by_b) if _LESS_SCATTER * turned < scatter else (a_ns, by_a)
     # The readings tell whether a wall clock was slewed alone, and whether a clock is what its name
     # says, which ticks like another.
-    least = min(max(LEAST_ASSUMED_NS, ticks_ns), WIDEST)
 
     def widths(level: bool) -> Learnt:
-        return Learnt(*half_widths(x[order], r_ns[order], least, limits.drift, level))
+        return Learnt(*half_widths(x[order], r_ns[order], least_ns, limits.drift, level))
 
     found = widths(limits.one_rate)
     favour = _FAR_WIDER if limits.tick_alike else 1
     sum_ns = float(found.half_ns.sum())
     # No half-width is below the least: where these are near it, others are not far narrower.
-    is_open = len(a_ns) >= _FEW and sum_ns >= favour * float(least) * len(a_ns)
+    is_open = len(a_ns) >= _FEW and sum_ns >= favour * float(least_ns) * len(a_ns)
     if limits.one_rate and (is_open or not limits.tick_alike):
         apart = widths(False)
         if favour * float(apart.half_ns.sum()) <= sum_ns:

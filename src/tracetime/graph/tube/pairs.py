@@ -30,7 +30,7 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.columns.arrays import median
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, OVERFLOW, REASONS, ConversionError
 from tracetime.graph.rate import learn_rate, saturated_ns
-from tracetime.graph.tube.assumed_widths import LEAST_ASSUMED_NS, learnt, widened
+from tracetime.graph.tube.assumed_widths import learnt, least_assumed_ns, widened
 from tracetime.graph.tube.counters import Counters
 from tracetime.graph.tube.distances import too_many_tubes
 from tracetime.graph.tube.evidence import NOT_RECORDED, WIDEST, Evidence
@@ -572,7 +572,7 @@ class Pairs:
             # Along the same clock whichever was asked for: one of them may have been set back.
             is_first = self.steadier_first(a, b)[0] == a
             along, offset = (a_ns, r_k) if is_first else (a_ns + r_k, -r_k)
-            found = learnt(along, offset, limits, ticks)
+            found = learnt(along, offset, limits, least_assumed_ns((a, b), ticks))
             width, hold = found.half_ns, found.hold(a_ns)
         return Intervals(a_ns, r_k, np.where(known, h_k, width), True, correction), hold
 
@@ -596,7 +596,8 @@ class Pairs:
 
     def least_assumed_ns(self, one: ClockId, other: ClockId) -> int:
         """The least half-width assumed of a snapshot of two clocks that gives none."""
-        return max(LEAST_ASSUMED_NS, self._declared_tick_ns(one) + self._declared_tick_ns(other))
+        ticks_ns = self._declared_tick_ns(one) + self._declared_tick_ns(other)
+        return least_assumed_ns((one, other), ticks_ns)
 
     def _declared_tick_ns(self, clock: ClockId) -> int:
         """The declared tick of a clock: its unit at least."""
