@@ -12,7 +12,7 @@ from building import (
     snapshot,
     trace,
 )
-from diagnosed import findings
+from diagnosed import every, findings
 from faults import FAULTS, GPU, NIC, SEQUENCE, START, Model, S, drifting
 from reading import opened
 
@@ -89,7 +89,7 @@ def test_two_snapshots_do_not_distinguish_a_step_from_a_count_of_something_else(
             found = diagnose(read)
         said["codes"].append([finding.code for finding in found])
         said["why"].append(" ".join(finding.why for finding in found))
-    assert said["codes"] == [["clock-stepped", "no-realtime"], ["no-realtime"]]
+    assert said["codes"] == [["clock-stepped", "no-realtime"], ["no-realtime", "rate-unproven"]]
     assert "--clock-rate" in said["why"][0]
 
 
@@ -102,11 +102,11 @@ def test_the_title_gives_a_change_of_rate_by_the_middle_of_its_bounds():
     assert float(found.title.split()[-2]) == pytest.approx(80, rel=0.1)
 
 
-@pytest.mark.parametrize(("ppm", "codes"), [(700, ["drift-beyond-healthy"]), (400, [])])
-def test_what_ntp_slews_together_drifts_apart_by_no_more_than_one_slew(ppm, codes):
+@pytest.mark.parametrize(("ppm", "code"), [(700, "drift-beyond-healthy"), (400, "ticks-apart")])
+def test_what_ntp_slews_together_drifts_apart_by_no_more_than_one_slew(ppm, code):
     model = Model()
     model.reads[REALTIME] = drifting(ppm, 1_700_000_000 * S)
-    assert [f.code for f in findings(model.build())] == codes
+    assert [f.code for f in findings(model.build())] == [code]
 
 
 @pytest.mark.parametrize("primary", [BOOTTIME, MONOTONIC])
@@ -154,3 +154,61 @@ def test_a_clock_of_long_units_neither_drifts_nor_steps_by_them():
     read = model.reads[NIC]
     model.reads[NIC], model.units[NIC] = (lambda t: read(t) // 10_000_000), 10_000_000
     assert findings(model.build()) == []
+
+
+def unproven(packets):
+    return [one for one in every(findings(trace(*packets))) if one.code == "rate-unproven"]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 20])
+def test_two_snapshots_prove_no_rate_and_one_finding_names_all_clocks_of_such(n):
+    read = [START + k * 10 * S for k in range(n)]
+    packets = [
+        snapshot({BOOTTIME: t, MONOTONIC: t - S, NIC: t + t // 50_000, GPU: t - t // 70_000})
+        for t in read
+    ]
+    packets += [event(START + k, clock) for k, clock in enumerate((BOOTTIME, NIC, NIC, GPU))]
+    found = unproven(packets)
+    assert len(found) == (n == 2)
+    for one in found:
+        assert (one.severity, one.events) == ("info", 3)
+        assert [clock.clock for clock in one.clocks] == [GPU, NIC]
+        assert "guaranteed bars hold any within 1,001 ppm" in one.title
+        assert "three snapshots or more" in one.fix
+        assert "--max-drift-ppm" in one.fix
+
+
+def test_machines_of_two_snapshots_are_one_finding():
+    packets = [snapshot({BOOTTIME: START + k * S, NIC: START + k * S + k * 9_000}) for k in (0, 1)]
+    packets += [
+        snapshot({BOOTTIME: START + k * S, NIC: START + k * S - k * 9_000}, machine=7)
+        for k in (0, 1)
+    ]
+    (one,) = unproven(packets)
+    assert [(clock.clock, clock.machine) for clock in one.clocks] == [(NIC, 0), (NIC, 1)]
+
+
+def test_a_rate_that_two_snapshots_show_beside_a_jump_follows_from_it():
+    times = [START + k * S for k in range(20)]
+    packets = [
+        snapshot({BOOTTIME: t, NIC: t + k * 9_000 + (3600 * S if k >= 18 else 0)})
+        for k, t in enumerate(times)
+    ]
+    found = findings(trace(*packets))
+    (jump,) = [one for one in found if one.consequences]
+    assert [one.code for one in every(jump.consequences)] == ["rate-unproven"]
+
+
+@pytest.mark.parametrize(
+    ("ppm", "expected"), [(0, []), (40, ["REALTIME"]), (-300, ["REALTIME"])]
+)
+def test_a_wall_clock_that_is_slewed_alone_does_not_tick_like_the_others(ppm, expected):
+    """As macOS does; Linux slews MONOTONIC alike."""
+    model = Model()
+    model.reads[REALTIME] = drifting(ppm, 1_700_000_000 * S)
+    found = findings(model.build())
+    assert [one.code for one in found] == ["ticks-apart" for _ in expected]
+    for one in found:
+        assert one.severity == "info"
+        assert [str(clock) for clock in one.clocks] == [*expected, "BOOTTIME"]
+        assert "their offset changes in 59 of 59 gaps between snapshots" in one.title

@@ -538,6 +538,18 @@ def woken_too_late(m: Model, r: Random) -> Expected:
     return Expected("effect-before-cause")
 
 
+def two_snapshots(m: Model, r: Random) -> Expected:
+    m.reads[NIC] = drifting(r.choice([-1, 1]) * r.randint(2, 5), 77 * S)
+    for k in range(1, m.n - 1):
+        m.edit(k, lambda readings: readings.pop(NIC))
+    return Expected("rate-unproven")
+
+
+def slewed_alone(m: Model, r: Random) -> Expected:
+    m.reads[REALTIME] = drifting(r.choice([-1, 1]) * r.randint(20, 400), 1_700_000_000 * S)
+    return Expected("ticks-apart")
+
+
 FAULTS: dict[str, Callable[[Model, Random], Expected]] = {
     function.__name__: function
     for function in (
@@ -592,5 +604,7 @@ FAULTS: dict[str, Callable[[Model, Random], Expected]] = {
         exchanged,
         below,
         woken_too_late,
+        two_snapshots,
+        slewed_alone,
     )
 }

@@ -45,6 +45,7 @@ from tracetime.graph.info import OffsetVariations as Ways
 from tracetime.graph.tube.contradictions import Contradiction, contradiction
 from tracetime.graph.tube.discontinuities import PairDiscontinuities
 from tracetime.graph.tube.lattice import LEAST_READINGS
+from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.results import Inconsistency
 from tracetime.graph.tube.wraps import Counter
 from tracetime.graph.values import distances
@@ -266,6 +267,11 @@ class Survey:
                 if contradicting is not None:
                     found[pair.a, pair.b] = contradicting
         return found
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """The pairs of clocks whose offset changes, by their snapshots, with their tubes."""
+        return self.graph.tubes.built(self._examined[0])
 
     @property
     def most_examined(self) -> int:

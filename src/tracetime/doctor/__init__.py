@@ -15,7 +15,7 @@ from typing import Final
 from tracetime.analysis.survey import MOST_EXAMINED, Survey
 from tracetime.doctor.catalogue import CATALOGUE, Row, finding, told
 from tracetime.doctor.contradictions import late_wakings
-from tracetime.doctor.drift import floor_cost, rate_changes, rates
+from tracetime.doctor.drift import apart, floor_cost, rate_changes, rates, unproven
 from tracetime.doctor.exchanges import exchanged
 from tracetime.doctor.far_events import far_events
 from tracetime.doctor.finding import (
@@ -92,6 +92,8 @@ def _every(survey: Survey) -> Iterator[Finding]:
         noted,
         rates,
         rate_changes,
+        apart,
+        unproven,
         floor_cost,
         far_events,
         placement,

@@ -194,6 +194,36 @@ def rate_changes(survey: Survey) -> Iterator[Finding]:
         )
 
 
+def apart(survey: Survey) -> Iterator[Finding]:
+    """Yield findings about clocks that do not tick alike, although such clocks do."""
+    for pair in survey.pairs:
+        if pair.tube.gaps_apart:
+            yield finding(
+                "ticks-apart",
+                clocks=(pair.b, pair.a),
+                events=survey.used.get(pair.b, 0),
+                selections=all_of([pair.b]),
+                other=pair.a,
+                apart=f"{pair.tube.gaps_apart:,}",
+                gaps=count(len(pair.snapshots) - 1, "gap"),
+            )
+
+
+def unproven(survey: Survey) -> Iterator[Finding]:
+    """Yield a finding about the rates that two snapshots show: those prove none."""
+    found = [pair for pair in survey.pairs if pair.tube.rate_unproven()]
+    if found:
+        clocks = tuple(sorted({pair.b for pair in found}, key=ClockId.order))
+        yield finding(
+            "rate-unproven",
+            clocks=clocks,
+            events=sum(survey.used.get(clock, 0) for clock in clocks),
+            selections=all_of(clocks),
+            rate="rate" if len(clocks) == 1 else "rates",
+            drift_ppm=max(pair.tube.limits.drift for pair in found) * 1e6,
+        )
+
+
 def floor_cost(survey: Survey) -> Iterator[Finding]:
     """Yield findings about drift between snapshots, and about the events that floor reorders."""
     found = list(_sparse(survey))

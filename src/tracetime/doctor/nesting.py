@@ -54,6 +54,8 @@ _MISPLACED: Final = (
     "negative-trace-time",
     "paths-disagree",
     "rate-changed",
+    "rate-unproven",
+    "ticks-apart",
 )
 
 _MIXED_UP: Final = (

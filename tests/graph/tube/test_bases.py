@@ -65,6 +65,26 @@ def test_clocks_that_contradict_it_often_are_no_base():
     at = np.arange(40, dtype=np.int64) * 10 * S
     made = Tube.build(Evidence.of(at, at // 100_000, 100), WALL)
     assert kinds(made) == []
+    assert made.gaps_apart == 39
+
+
+@pytest.mark.parametrize(
+    ("ppm", "jumps", "expected"),
+    [(0, {}, 0), (0, {10: 5 * MS}, 0), (0, {4: MS, 11: -MS, 17: MS}, 0), (20, {}, 39), (3, {}, 39),
+     (20, {10: 3600 * S}, 38)],
+)  # fmt: skip
+def test_explain_says_how_many_gaps_contradict_that_clocks_tick_alike(ppm, jumps, expected):
+    at, offset = offsets(40, jumps)
+    graph = ClockGraph()
+    wall = at + offset + at * ppm // 1_000_000
+    half = {"REALTIME": np.full(40, 100)}
+    snapshot = Snapshot({"BOOTTIME": at, "REALTIME": wall}, reference="BOOTTIME", half_width_ns=half)
+    graph.add_snapshot(snapshot)
+    told = graph.explain(55 * S, "BOOTTIME", "REALTIME", policy="tube")
+    (step,) = told.steps
+    assert step.gaps_apart == expected
+    says = f"{expected} of 39 gaps show that they do not tick alike" in str(told)
+    assert says == bool(expected)
 
 
 @pytest.mark.parametrize(("n", "expected"), [(7, []), (18, ["step"])])

@@ -96,6 +96,24 @@ ROWS: Final = (
         },
     ),
     Row(
+        "rate-unproven",
+        {"info": ""},
+        "Two snapshots alone show the rate of a clock, which proves none.",
+        title=(
+            "two snapshots alone show the {rate} of {clocks}: guaranteed bars hold any within "
+            "{drift_ppm:,.0f} ppm"
+        ),
+        why=(
+            "Between two snapshots a clock may have jumped, or changed its rate, and nothing shows "
+            "that. Estimated error bars take the rate that the two show, so they may miss the true "
+            "time."
+        ),
+        fix=(
+            "Take three snapshots or more. For an existing trace: `--bars guaranteed`; with "
+            "`--max-drift-ppm`, these hold less where a clock drifts less."
+        ),
+    ),
+    Row(
         "snapshots-too-sparse",
         {"error": "", "info": "where no event is misplaced by it"},
         "Between two snapshots a clock drifts by more than the tolerance.",
@@ -106,6 +124,25 @@ ROWS: Final = (
         ),
         fix=(
             "Take a snapshot every {enough}, or convert with `--policy tube`, which corrects drift."
+        ),
+    ),
+    Row(
+        "ticks-apart",
+        {"info": ""},
+        "The offset of two clocks that tick alike changes all the time.",
+        title=(
+            "{clock} does not tick like {other}: their offset changes in {apart} of {gaps} between "
+            "snapshots"
+        ),
+        why=(
+            "Linux runs BOOTTIME, MONOTONIC and REALTIME at one rate, so that their offset is "
+            "constant but for jumps. These are too many to be jumps: other systems slew REALTIME "
+            "alone, or readings are less exact than their half-widths say. So error bars hold "
+            "any drift within the limits of the two clocks."
+        ),
+        fix=(
+            "Nothing, if the system slews its wall clock alone. Else read both clocks closer "
+            "together, or record how exact that is."
         ),
     ),
     Row(

@@ -66,24 +66,26 @@ def stretches(evidence: Evidence, begins: Values, drift: int) -> Stretches:
 
 def in_base(
     evidence: Evidence, limits: Limits, begins: Values, drifting: Stretches, drift: int
-) -> Stretches | None:
+) -> tuple[Stretches | None, int]:
     """The stretches in which the offset of two clocks of a base is constant; None if they are none.
 
+    And how many gaps contradict that they are of one, where that is why; else 0.
     begins: as of `stretches`. drifting: what they are if the clocks drift, by `drift`.
     """
     if not limits.one_rate:
-        return None
+        return None, 0
     constant = stretches(evidence, begins, 0)
     most = max(_MOST_CONTRADICTIONS, _MOST_SHARE * (len(evidence.a) - 1))
-    if constant.n_contradictions - drifting.n_contradictions > most:
-        return None
+    more = constant.n_contradictions - drifting.n_contradictions
+    if more > most:
+        return None, more
     longest = int((constant.after - constant.first).max())
     if limits.if_confirmed is not None and longest < LEAST_TO_CONFIRM:
-        return None
+        return None, 0
     if not evidence.assumed:
-        return constant
+        return constant, 0
     levels = constant.first[1:][_are_levels(evidence, constant)]
-    return stretches(evidence, np.union1d(begins, levels), drift)
+    return stretches(evidence, np.union1d(begins, levels), drift), 0
 
 
 def _are_levels(evidence: Evidence, constant: Stretches) -> Mask:

@@ -31,7 +31,9 @@ class TubeHop(NamedTuple):
     of the hop's bar; None where a snapshot does. rates: of dst against src, that the orders (and
     snapshots) around the value allow whatever `drift_ppm` says; None without orders.
     learnt: the rate of a clock was learnt from these snapshots. rate_unproven: the rate is that of
-    two snapshots, between which a clock may have jumped, or changed its rate. unit: "ns" or
+    two snapshots, between which a clock may have jumped, or changed its rate. gaps_apart: how many
+    gaps between snapshots contradict that the two clocks tick alike, as they do elsewhere; 0 where
+    they are jumps, or clocks of their kind need not tick alike. unit: "ns" or
     "ticks", of the result and its bar. extrapolated: "before first" or "after last" of those
     snapshots, or "" among them; outside_ns: how far from them. src_tick_ns, dst_tick_ns: the tick
     of each clock where its readings show a longer one than it declares; else None.
@@ -59,6 +61,8 @@ class TubeHop(NamedTuple):
         rates: the rates of dst against src that the orders around the value allow, drift_ppm set
             aside; null without orders.
         rate_unproven: whether the bar takes the rate that two snapshots show, which prove none.
+        gaps_apart: how many gaps between snapshots contradict that the two clocks tick alike, where
+            that is more than jumps; else 0.
     """
 
     src: ClockId
@@ -82,6 +86,7 @@ class TubeHop(NamedTuple):
     latest_by: BindingOrder | None = None
     rates: FeasibleRates | None = None
     rate_unproven: bool = False
+    gaps_apart: int = 0
 
     @property
     def lags(self) -> bool:
@@ -253,6 +258,11 @@ def _line(number: int, hop: TubeHop) -> str:
         f"wander within {hop.wander_ppm:g} ppm",
         *(["rate learnt from these"] if hop.learnt else []),
         *(["two of them prove no rate"] if hop.rate_unproven else []),
+        *(
+            [f"{hop.gaps_apart} of {hop.snapshots - 1} gaps show that they do not tick alike"]
+            if hop.gaps_apart
+            else []
+        ),
         *(["lag as far as it was seen"] if hop.lags and not hop.assumed else []),
         *(
             f"{clock} ticks by {duration(tick_ns)} as its readings show"

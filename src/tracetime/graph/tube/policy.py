@@ -258,14 +258,21 @@ class TubePolicy:
     def discontinuities(self, pairs: list[tuple[ClockId, ClockId]]) -> PairDiscontinuities:
         """The discontinuities of some pairs, in order of src, dst and place.
 
-        Pairs that have no tube (a rate or a number of wraps is open) are left out.
+        Those of `built` alone have any.
+        """
+        in_order = sorted(self.built(pairs), key=lambda pair: (pair.a, pair.b))
+        return PairDiscontinuities.joined(list(map(_discontinuities_of, in_order)))
+
+    def built(self, pairs: list[tuple[ClockId, ClockId]]) -> list[Pair]:
+        """Some pairs with their tubes, but for those that have none.
+
+        Such are those whose rate is open, or a number of wraps.
         """
         known: list[Pair] = []
         for one, other in pairs:
             with suppress(ConversionError):
                 known.append(self._pairs.pair(one, other))
-        in_order = sorted(known, key=lambda pair: (pair.a, pair.b))
-        return PairDiscontinuities.joined(list(map(_discontinuities_of, in_order)))
+        return known
 
     def inconsistencies(
         self, series: list[tuple[ClockId, ...]]
@@ -312,6 +319,7 @@ def _step(pair: Pair, src: ClockId, before: Reached, after: Reached, bars: Bars)
         wander_ppm=float(pair.tube.wander.max() * 1e6),
         learnt=pair.learnt,
         rate_unproven=bars == "estimated" and pair.tube.rate_unproven(on_a.item()),
+        gaps_apart=pair.tube.gaps_apart,
         unit=unit_of(pair, dst),
         extrapolated=extrapolated,
         outside_ns=outside_ns,

@@ -34,6 +34,7 @@ class Segments:
         forced: bool, of each segment but the first whether a machine slept before it.
         possible: bool, the same, whether the limits would allow what is on both sides.
         is_constant: whether the offset is constant in each (bases.py).
+        gaps_apart: see `Tube.gaps_apart`.
     """
 
     evidence: Evidence
@@ -45,6 +46,7 @@ class Segments:
     forced: Mask
     possible: Mask
     is_constant: bool = False
+    gaps_apart: int = 0
 
     @property
     def open_sides(self) -> tuple[Mask, Mask]:
@@ -75,7 +77,7 @@ def find_segments(
         return _segments_of_bounds(evidence, evidence.known, drift, parts, slept)
     parted_at = np.array([begin for begin, _ in parts], dtype=np.int64)
     drifting = stretches(evidence, parted_at, drift)
-    constant = in_base(evidence, limits, parted_at, drifting, drift)
+    constant, apart = in_base(evidence, limits, parted_at, drifting, drift)
     keep, first, after = drifting if constant is None else constant
     given = np.flatnonzero(keep)
     if len(given) < len(keep):
@@ -85,9 +87,9 @@ def find_segments(
     knots = segment_cones(evidence, first, last, drift)
     outliers = np.flatnonzero(~keep)
     forced = _forced(evidence.a[first[1:]], slept)
-    is_constant = constant is not None
+    possible, is_constant = np.zeros_like(forced), constant is not None
     return Segments(
-        evidence, given, first, last, outliers, knots, forced, np.zeros_like(forced), is_constant
+        evidence, given, first, last, outliers, knots, forced, possible, is_constant, apart
     )
 
 

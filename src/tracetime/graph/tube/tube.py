@@ -227,6 +227,14 @@ class Tube:
         return bool(unproven.any())
 
     @property
+    def gaps_apart(self) -> int:
+        """How many gaps between snapshots contradict that the clocks tick alike (bases.py).
+
+        0 where clocks of their kind need not, and where so few do that these are jumps.
+        """
+        return self._segments.gaps_apart
+
+    @property
     def nearly_hidden(self) -> float | None:
         """The change of rate that may be hidden; see `findings.nearly_hidden`."""
         return findings.nearly_hidden(self._runs, self._limits)
