@@ -199,9 +199,7 @@ def test_a_rate_that_two_snapshots_show_beside_a_jump_follows_from_it():
     assert [one.code for one in every(jump.consequences)] == ["rate-unproven"]
 
 
-@pytest.mark.parametrize(
-    ("ppm", "expected"), [(0, []), (40, ["REALTIME"]), (-300, ["REALTIME"])]
-)
+@pytest.mark.parametrize(("ppm", "expected"), [(0, []), (40, ["REALTIME"]), (-300, ["REALTIME"])])
 def test_a_wall_clock_that_is_slewed_alone_does_not_tick_like_the_others(ppm, expected):
     """As macOS does; Linux slews MONOTONIC alike."""
     model = Model()

@@ -78,7 +78,9 @@ def test_explain_says_how_many_gaps_contradict_that_clocks_tick_alike(ppm, jumps
     graph = ClockGraph()
     wall = at + offset + at * ppm // 1_000_000
     half = {"REALTIME": np.full(40, 100)}
-    snapshot = Snapshot({"BOOTTIME": at, "REALTIME": wall}, reference="BOOTTIME", half_width_ns=half)
+    snapshot = Snapshot(
+        {"BOOTTIME": at, "REALTIME": wall}, reference="BOOTTIME", half_width_ns=half
+    )
     graph.add_snapshot(snapshot)
     told = graph.explain(55 * S, "BOOTTIME", "REALTIME", policy="tube")
     (step,) = told.steps
