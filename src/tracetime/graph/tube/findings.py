@@ -55,19 +55,18 @@ class Around(NamedTuple):
 def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> Discontinuities:
     """The jumps between segments; where these were forced, those that evidence shows."""
     before, after = segments.last[:-1], segments.first[1:]
-    low, high, spread = jumps(segments, limits)
+    low, high, _ = jumps(segments, limits)
     is_open = np.logical_or(*segments.open_sides)
     one_sided = is_open[:-1] | is_open[1:]
     nothing = one_sided | ((low <= 0) & (high >= 0))
     shown = np.flatnonzero(~(segments.forced & nothing | segments.possible))
-    columns = (before, after, low, high, spread)
-    before, after, low, high, spread = (column[shown] for column in columns)
+    reset = are_resets(segments, limits)[shown]
+    before, after, low, high = (column[shown] for column in (before, after, low, high))
     one_sided = one_sided[shown]
     sides = _intervals(segments, before), _intervals(segments, after)
     kinds = np.full(len(shown), code_of(limits.rise))
-    fell = low < -high
-    kinds[fell] = code_of("step")
-    kinds[_resets(fell, spread, *sides)] = code_of("reset")
+    kinds[low < -high] = code_of("step")
+    kinds[reset] = code_of("reset")
     kinds[one_sided] = code_of("possible_step")
     return Discontinuities.made(
         kinds,
@@ -78,13 +77,16 @@ def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> Discontinu
     )
 
 
-def _resets(fell: Mask, spread: Values, left: _Intervals, right: _Intervals) -> list[int]:
-    """Which falls of the offset are resets: clock b then read little more than nothing."""
+def are_resets(segments: Segments, limits: Limits) -> Mask:
+    """Which jumps are resets of clock b: it fell, and read little more than nothing then."""
+    low, high, spread = jumps(segments, limits)
+    left, right = _intervals(segments, segments.last[:-1]), _intervals(segments, segments.first[1:])
     # The offset also falls where the clock stood still: its reading must have fallen.
     read_before, read_after = (
         a.astype(np.float64) + b for a, b in ((left.a, left.high), (right.a, right.low))
     )
-    which = np.flatnonzero(fell & (read_after <= read_before + _ROUNDED))
+    found: Mask = (low < -high) & (read_after <= read_before + _ROUNDED)
+    which = np.flatnonzero(found)
     # Exact sums of readings and offsets need Python's integers.
     rows = zip(
         which.tolist(),
@@ -92,14 +94,12 @@ def _resets(fell: Mask, spread: Values, left: _Intervals, right: _Intervals) -> 
         *(column[which].tolist() for column in (*left, *right)),
         strict=True,
     )
-    found = []
     for k, slack, a_from, low_from, high_from, a_to, low_to, high_to in rows:
         # Reset within the zone, a counter can have come as far as the zone is long.
         most = a_to - a_from + slack + 1
         # A host that was restarted or swapped has run for a while: its clock is not at zero.
         most = max(most, (a_from + low_from) // NEAR_ZERO)
-        if a_to + low_to <= min(most, a_from + high_from) and a_to + high_to >= 0:
-            found.append(k)
+        found[k] = a_to + low_to <= min(most, a_from + high_from) and a_to + high_to >= 0
     return found
 
 

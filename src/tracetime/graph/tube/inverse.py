@@ -7,25 +7,14 @@ of whose values are ambiguous, or none.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tracetime._kernels.graph import make_grid
 from tracetime._kernels.tube import InverseTable, RowTable
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.graph.tube import findings
 from tracetime.graph.tube.evidence import Values
-from tracetime.graph.tube.limits import Limits
-from tracetime.graph.tube.segments import Segments
+from tracetime.graph.tube.stretches import AmbiguousValues, Held
 from tracetime.graph.values import ascending
-
-
-class AmbiguousValues(NamedTuple):
-    """Ascending, disjoint intervals of clock b that may be two instants, ends included."""
-
-    lows: Values
-    highs: Values
 
 
 def inverse_of(rows: RowTable, near: int, n_near: int, ambiguous: AmbiguousValues) -> InverseTable:
@@ -41,13 +30,7 @@ def inverse_of(rows: RowTable, near: int, n_near: int, ambiguous: AmbiguousValue
         ambiguous.highs[ambiguous.highs < INT64_MAX] + 1,
     ]
     starts = ascending(np.concatenate(begins))
-    cells = np.stack(
-        [
-            np.minimum(np.searchsorted(reached, starts), len(reached) - 1),
-            np.maximum(np.searchsorted(coming, starts, side="right") - 1, 0),
-        ],
-        axis=1,
-    )
+    cells = _first_and_last(reached, coming, starts)
     is_twice = np.searchsorted(ambiguous.lows, starts, side="right") > np.searchsorted(
         ambiguous.highs, starts
     )
@@ -60,52 +43,32 @@ def inverse_of(rows: RowTable, near: int, n_near: int, ambiguous: AmbiguousValue
     return InverseTable(rows, starts, cells, is_twice.astype(np.uint8), first, last - first, grid)
 
 
-def ambiguous_values(segments: Segments, limits: Limits) -> AmbiguousValues:
-    """The values of clock b that may be two instants: where its offset fell, b was set back."""
-    if len(segments.first) == 1:
-        return _overlaps([])
-    return _overlaps(_stretches_of_b(segments, limits))
+def held_inverse(rows: RowTable, starts: Values, a: Values, held: Held) -> InverseTable:
+    """The inverse of a table for readings that are of one stretch: by the rows of that alone.
 
-
-def _stretches_of_b(segments: Segments, limits: Limits) -> list[tuple[float, float]]:
-    """What clock b may have read between one fall of the offset and the next.
-
-    The ends are whole ns or infinite; the first and last stretch have no end.
+    Args:
+        starts: where rows begin, on clock a.
+        a: readings of clock a in the snapshots that `held` names.
     """
-    a, knots = segments.evidence.a, segments.knots
-    jumped = findings.jumps(segments, limits)
-    # Beside a segment with an open side nobody knows whether b fell; the bars allow it.
-    is_open = np.logical_or(*segments.open_sides)
-    fell = (jumped.low < 0) & ~(is_open[:-1] | is_open[1:])
-    fell &= ~segments.possible
-    # That a machine slept does not say so.
-    fell &= ~segments.forced | (jumped.high < 0)
-    j, k = segments.last[:-1][fell], segments.first[1:][fell]
-    # In Python's integers: a reading and an offset together may be beyond int64.
-    columns = (a[j], a[k], knots[j, 2], knots[k, 0], jumped.spread[fell])
-    ends: list[tuple[float, float]] = []
-    start: float = -np.inf
-    for a_from, a_to, most, least, spread in zip(*(c.tolist() for c in columns), strict=True):
-        ends.append((start, a_to + most + 1 + spread))
-        start = a_from + least - spread
-    return [*ends, (start, np.inf)]
+    borders = rows.borders()
+    begins, cells = [np.array([INT64_MIN])], [np.zeros((1, 2), dtype=np.int64)]
+    for low, high, first, last in zip(*(column.tolist() for column in held), strict=True):
+        r = 0 if first < 0 else int(np.searchsorted(starts, a[first], side="right")) - 1
+        end = len(starts) if last < 0 else int(np.searchsorted(starts, a[last], side="right"))
+        reached = np.maximum.accumulate(borders[r:end, 1])
+        coming = np.minimum.accumulate(borders[r:end, 0][::-1])[::-1]
+        edges = np.concatenate([[low], reached[reached < high] + 1, coming[coming <= high]])
+        begins.append(edges := ascending(edges[edges >= low]))
+        cells.append(r + _first_and_last(reached, coming, edges))
+    every = np.concatenate(begins)
+    kept = np.append(every[1:] > every[:-1], True)
+    every, rows_of = every[kept], np.concatenate(cells)[kept]
+    none = np.zeros(len(every), dtype=np.uint8)
+    return InverseTable(rows, every, rows_of, none, 0, len(every), make_grid(every))
 
 
-def _overlaps(stretches: list[tuple[float, float]]) -> AmbiguousValues:
-    """Where two or more of some intervals overlap."""
-    # Where one begins as another ends, they overlap.
-    edges = sorted([(low, False) for low, _ in stretches] + [(high, True) for _, high in stretches])
-    lows, highs, depth = [], [], 0
-    for value, ends in edges:
-        depth += -1 if ends else 1
-        if depth == 1 and ends:
-            highs.append(value)
-        elif depth == 2 and not ends:
-            lows.append(value)
-    there = [
-        (max(INT64_MIN, low), min(INT64_MAX, high))
-        for low, high in zip(lows, highs, strict=True)
-        if low <= INT64_MAX and high >= INT64_MIN
-    ]
-    made = np.array(there, dtype=np.int64).reshape(-1, 2)
-    return AmbiguousValues(np.ascontiguousarray(made[:, 0]), np.ascontiguousarray(made[:, 1]))
+def _first_and_last(reached: Values, coming: Values, values: Values) -> Values:
+    """The first of some rows that reaches each value, and the last that is not above it."""
+    first = np.minimum(np.searchsorted(reached, values), len(reached) - 1)
+    last = np.maximum(np.searchsorted(coming, values, side="right") - 1, 0)
+    return np.stack([first, last], axis=1)

@@ -28,7 +28,7 @@ from tracetime.graph.tube.evidence import (
     Values,
 )
 from tracetime.graph.tube.findings import Around
-from tracetime.graph.tube.inverse import AmbiguousValues, ambiguous_values, inverse_of
+from tracetime.graph.tube.inverse import held_inverse, inverse_of
 from tracetime.graph.tube.limits import ONE, Limits, slope_up
 from tracetime.graph.tube.message_curves import message_curves
 from tracetime.graph.tube.order_curves import segment_curves
@@ -46,6 +46,7 @@ from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
 from tracetime.graph.tube.set_backs import Spans, possible_set_backs, united, untold
 from tracetime.graph.tube.slept import NEVER_SLEPT, Slept
+from tracetime.graph.tube.stretches import AmbiguousValues, Held, Stretches, stretches_of_b
 from tracetime.graph.tube.unexplained import at_jumps, unexplained
 
 _NOWHERE: Final = np.empty((2, 0), dtype=np.int64)
@@ -118,7 +119,7 @@ class Tube:
         self._tables: dict[Bars, _Table] = {"estimated": _Table(rows, self._near)}
         self._is_open = bool(np.logical_or(*self._segments.open_sides).any())
         self._hidden = possible_set_backs(self._segments, limits) if may_fall else None
-        self._ambiguous_values: AmbiguousValues | None = None
+        self._stretches: Stretches | None = None
         self._found: Discontinuities | None = None
         self._turned: Tube | None = None
 
@@ -281,7 +282,7 @@ class Tube:
     @property
     def has_set_back(self) -> bool:
         """Whether clock b fell, so that one reading of it may be two instants."""
-        return len(self._ambiguous().lows) > 0
+        return len(self._of_b().ambiguous.lows) > 0
 
     @property
     def is_either_way(self) -> bool:
@@ -291,9 +292,9 @@ class Tube:
     def read_twice(self, *, inverse: bool) -> AmbiguousValues:
         """What clock a may have read at two instants; with `inverse`, clock b."""
         if inverse:
-            return self._ambiguous()
+            return self._of_b().ambiguous
         if self._turned is not None:
-            return self._turned._ambiguous()
+            return self._turned._of_b().ambiguous
         found = [] if self._twice is None else [(self._twice.first, self._twice.last)]
         if self._hidden is not None:
             found.append(self._hidden.there())
@@ -339,8 +340,10 @@ class Tube:
             lows, highs = _int64(within[0]), _int64(within[1])
             if not n == len(lows) == len(highs) or np.any(lows > highs):
                 raise UsageError("within: one earliest, not after one latest, for each value")
+        ends = (values, values) if lows is None or highs is None else (lows, highs)
         if inverse:
-            table.inverse(self._ambiguous()).invert(values, lows, highs, *out)
+            table.inverse(self._of_b().ambiguous).invert(values, lows, highs, *out)
+            self._hold_one(table, values, ends, out)
             if lows is not None and highs is not None and self._is_open:
                 self._estimate_alone(values, (lows == OPEN_LOW) | (highs == OPEN_HIGH), bars, out)
         else:
@@ -348,7 +351,6 @@ class Tube:
             if lows is not None and highs is not None:
                 table.rows.hop(lows, highs, out.earliest, out.latest)
                 np.clip(out.estimate, out.earliest, out.latest, out=out.estimate)
-        ends = (values, values) if lows is None or highs is None else (lows, highs)
         if inverse and self._hidden is not None:
             self._hidden.widen(*ends, out.earliest, out.latest)
         if self._twice is not None:
@@ -364,6 +366,24 @@ class Tube:
             there = self._turned.convert(values, bars=bars, inverse=not inverse, within=within)
             _hold_both(out, there)
         return out
+
+    def _hold_one(
+        self, table: _Table, values: Values, ends: tuple[Values, Values], out: Converted
+    ) -> None:
+        """Have bars hold one stretch where readings of clock b are of one."""
+        held = self._of_b().held
+        if held is None:
+            return
+        which = held.which(*ends)
+        mine = np.flatnonzero(which >= 0)
+        if not len(mine):
+            return
+        chosen = tuple(np.ascontiguousarray(column[mine]) for column in (values, *ends))
+        found = Converted(*(column[mine] for column in out))
+        table.held(self._segments.evidence.a, held).invert(*chosen, *found)
+        held.go_on(self._segments.evidence, self._drift / ONE, which[mine], chosen, found[:3])
+        for column, new in zip(out, found, strict=True):
+            column[mine] = new
 
     @staticmethod
     def _hold_all(
@@ -464,10 +484,10 @@ class Tube:
         curves = [None if curve is None else OffsetCurve.of(curve) for curve in self._curves]
         return with_curves(rows, runs, curves)
 
-    def _ambiguous(self) -> AmbiguousValues:
-        if self._ambiguous_values is None:
-            self._ambiguous_values = ambiguous_values(self._segments, self._limits)
-        return self._ambiguous_values
+    def _of_b(self) -> Stretches:
+        if self._stretches is None:
+            self._stretches = stretches_of_b(self._segments, self._limits)
+        return self._stretches
 
     def _around(self, which: Values, bars: Bars) -> Around:
         a = self._evidence.a[which]
@@ -515,11 +535,18 @@ class _Table:
         grid = make_grid(starts[self.near : self.near + self.n_near])
         self.rows = RowTable(starts, bars, limits, curves, self.near, self.n_near, grid)
         self._inverse: InverseTable | None = None
+        self._held: InverseTable | None = None
 
     def inverse(self, values: AmbiguousValues) -> InverseTable:
         if self._inverse is None:
             self._inverse = inverse_of(self.rows, self.near, self.n_near, values)
         return self._inverse
+
+    def held(self, a: Values, held: Held) -> InverseTable:
+        """For readings that are of one stretch; a: of the snapshots."""
+        if self._held is None:
+            self._held = held_inverse(self.rows, self.starts, a, held)
+        return self._held
 
 
 def _hold_both(here: Converted, there: Converted) -> None:
