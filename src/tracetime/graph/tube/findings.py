@@ -237,7 +237,7 @@ def hidden_rate_changes(
     """Changes of rate that the curves of orders show, and that runs hide.
 
     known: those that the runs show. The rates on both sides of a zone are sure within `DEVIATIONS`
-    of their deviations.
+    of their deviations: where they may be the same, nothing shows that the rate changed.
     """
     rows: list[tuple[int, int, float, float]] = []
     firsts, lasts = (
@@ -251,6 +251,8 @@ def hidden_rate_changes(
                 continue
             change = float(curve.rate[k + 1] - curve.rate[k]) * 1e6
             doubt = DEVIATIONS * math.sqrt(curve.rate_variance[k : k + 2].sum()) * 1e6
+            if abs(change) <= doubt:
+                continue
             rows.append((a_from, a_to, change - doubt, change + doubt))
     begins, ends, least, most = zip(*rows, strict=True) if rows else ((),) * 4
     return Discontinuities.made(

@@ -47,6 +47,7 @@ class Limits:
             None where no confirmation is needed.
         one_rate: whether the shared oscillator runs both at one rate.
         may_jump: whether the offset may have jumped where no single change of rate explains it.
+        wraps: whether clock b counts few bits: it reads each value again and again.
 
     Raises:
         UsageError: drift is not in 0..0.1, or wander not in 0..0.01.
@@ -60,6 +61,7 @@ class Limits:
     if_confirmed: float | None = None
     one_rate: bool = False
     may_jump: bool = False
+    wraps: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.drift <= MOST_DRIFT:

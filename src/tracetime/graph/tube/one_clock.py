@@ -11,10 +11,10 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import RESOLVED
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.hops import hop, to_ns
-from tracetime.graph.tube.inverse import AmbiguousValues
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.pairs import Pairs
 from tracetime.graph.tube.results import Reached
+from tracetime.graph.tube.stretches import AmbiguousValues
 
 Values = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]

@@ -495,7 +495,7 @@ class Pairs:
         """How far two clocks, the steadier first, may drift and wander against each other."""
         one, other = self._graph.domain(a), self._graph.domain(b)
         rise: Rise = "suspend" if b.clock == _BOOTTIME and a.clock in STOPS_IN_SUSPEND else "step"
-        return Limits.of(
+        found = Limits.of(
             _drift_ppm(one),
             _drift_ppm(other),
             (one.wander_ppm, other.wander_ppm),
@@ -505,6 +505,7 @@ class Pairs:
             one_rate={a.clock, b.clock} <= ONE_RATE,
             may_jump=may_jump(a, b),
         )
+        return replace(found, wraps=self._counters.modulus(b) is not None)
 
     def _orders(self, a: ClockId, b: ClockId) -> PairOrders | None:
         """The orders of two clocks, neither of which may wrap."""

@@ -100,8 +100,8 @@ def stretches_of_b(segments: Segments, limits: Limits) -> Stretches:
         return Stretches(_ambiguous([]), None)
     fell = _falls(segments, limits)
     reached = _reached(segments, limits, fell)
-    known = segments.evidence.known is None and bool(fell.any())
-    if not known or not findings.are_resets(segments, limits)[fell].all():
+    begins_anew = segments.evidence.known is None and not limits.wraps and bool(fell.any())
+    if not begins_anew or not findings.are_resets(segments, limits)[fell].all():
         return Stretches(_ambiguous(_parts(reached)), None)
     first = np.append(segments.first[0], segments.first[1:][fell])
     last = np.append(segments.last[:-1][fell], segments.last[-1])

@@ -378,12 +378,18 @@ class Tube:
         mine = np.flatnonzero(which >= 0)
         if not len(mine):
             return
-        chosen = tuple(np.ascontiguousarray(column[mine]) for column in (values, *ends))
-        found = Converted(*(column[mine] for column in out))
-        table.held(self._segments.evidence.a, held).invert(*chosen, *found)
-        held.go_on(self._segments.evidence, self._drift / ONE, which[mine], chosen, found[:3])
-        for column, new in zip(out, found, strict=True):
-            column[mine] = new
+        lows, highs = ends[0][mine], ends[1][mine]
+        there = Converted(out[0][mine], out[1][mine], out[2][mine], out[3][mine])
+        table.held(self._segments.evidence.a, held).invert(values[mine], lows, highs, *there)
+        held.go_on(
+            self._segments.evidence,
+            self._drift / ONE,
+            which[mine],
+            (values[mine], lows, highs),
+            there[:3],
+        )
+        out.estimate[mine], out.status[mine] = there.estimate, there.status
+        out.earliest[mine], out.latest[mine] = there.earliest, there.latest
 
     @staticmethod
     def _hold_all(
