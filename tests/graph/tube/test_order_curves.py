@@ -10,6 +10,7 @@ from message_bars import asked, tube_of
 from message_worlds import PPM, Clocks, Model, S, World, both_ways
 
 from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, Evidence
+from tracetime.graph.tube.findings import breaks, hidden_rate_changes
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.tube import Tube
 
@@ -145,3 +146,19 @@ def test_few_orders_have_the_middle_of_their_bar() -> None:
     tube = Tube.build(Evidence.of_bounds(a, low, high), Limits(0.0, 0.0))
     there = tube.convert(np.array([20 * S]))
     assert there.estimate - 20 * S == 200
+
+
+def test_a_knee_whose_rates_may_be_the_same_is_not_told() -> None:
+    clocks = Clocks(seconds=200.0, walk=1e-9, knees=[(100.3 * S, 2.2 * PPM)])
+    tube = tube_of(Model(50, clocks).world(1))
+    sure = tube._curves[0]
+    assert sure is not None
+    doubtful = replace(sure, rate_variance=np.full_like(sure.rate_variance, (2 * PPM) ** 2))
+    none = breaks(tube._segments, tube.evidence, tube.limits)
+    told = [
+        hidden_rate_changes(tube._segments, [curve], tube.evidence, [none])
+        for curve in (sure, doubtful)
+    ]
+    assert [len(found) for found in told] == [1, 0]
+    least, most = told[0][0].rate_ppm or (0.0, 0.0)
+    assert 0 < least <= most
