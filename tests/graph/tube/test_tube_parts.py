@@ -13,10 +13,10 @@ from seeds import seeds
 from tracetime import ConversionError, UsageError
 from tracetime.graph.rate import learn_rate, nominal_ns, saturated_ns
 from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence
-from tracetime.graph.tube.inverse import _overlaps
 from tracetime.graph.tube.limits import ONE, Limits
 from tracetime.graph.tube.pieces import correction_of, find_pieces
 from tracetime.graph.tube.segments import find_segments
+from tracetime.graph.tube.stretches import _ambiguous, _parts
 from tracetime.graph.tube.tube import Tube
 
 S = 1_000_000_000
@@ -64,7 +64,7 @@ def test_where_two_of_some_intervals_overlap(seed: int) -> None:
     for _ in range(2 + seed % 5):
         low = int(chance.random() * 20)
         intervals.append((low, low + int(chance.random() * 9)))
-    twice = _overlaps([(float(low), float(high)) for low, high in intervals])
+    twice = _ambiguous(_parts([(float(low), float(high)) for low, high in intervals]))
     lows, highs = twice.lows.tolist(), twice.highs.tolist()
     assert lows == sorted(lows)
     assert all(low <= high for low, high in zip(lows, highs, strict=True))
@@ -75,7 +75,7 @@ def test_where_two_of_some_intervals_overlap(seed: int) -> None:
 
 def test_overlaps_end_at_int64() -> None:
     def overlaps(*stretches: tuple[float, float]) -> list[list[int]]:
-        twice = _overlaps(list(stretches))
+        twice = _ambiguous(_parts(list(stretches)))
         return [twice.lows.tolist(), twice.highs.tolist()]
 
     least, most = int(INT64.min), int(INT64.max)

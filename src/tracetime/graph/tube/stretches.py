@@ -158,13 +158,15 @@ def _sides(
 
     The first, and the last, go on as far as those do that they share readings with.
     """
-    shares = [
-        [other for other in seen if other[0] <= seen[end][1] and other[1] >= seen[end][0]]
-        for end in (0, -1)
-    ]
     held = reached.copy()
-    held[0] = (min(low for low, _ in shares[0]), held[0][1])
-    held[-1] = (held[-1][0], max(high for _, high in shares[1]))
+    held[0] = (seen[0][0], held[0][1])
+    held[-1] = (held[-1][0], seen[-1][1])
+    first, last = (
+        [other for other in held if other[0] <= one[1] and other[1] >= one[0]]
+        for one in (held[0], held[-1])
+    )
+    held[0] = (min(low for low, _ in first), held[0][1])
+    held[-1] = (held[-1][0], max(high for _, high in last))
     a = segments.evidence.a
     span = int(a[-1]) - int(a[0])
     near = [(math.inf, -math.inf)] * len(held)
