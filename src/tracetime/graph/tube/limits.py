@@ -47,7 +47,7 @@ class Limits:
             None where no confirmation is needed.
         one_rate: whether the shared oscillator runs both at one rate.
         may_jump: whether the offset may have jumped where no single change of rate explains it.
-        wraps: whether clock b counts few bits: it reads each value again and again.
+        wraps: whether clock b may read each value again and again, as one of few bits does.
 
     Raises:
         UsageError: drift is not in 0..0.1, or wander not in 0..0.01.

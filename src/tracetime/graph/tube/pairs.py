@@ -505,7 +505,9 @@ class Pairs:
             one_rate={a.clock, b.clock} <= ONE_RATE,
             may_jump=may_jump(a, b),
         )
-        return replace(found, wraps=self._counters.modulus(b) is not None)
+        # Another machine may have been started anew any number of times.
+        again = a.machine != b.machine or self._counters.modulus(b) is not None
+        return replace(found, wraps=again)
 
     def _orders(self, a: ClockId, b: ClockId) -> PairOrders | None:
         """The orders of two clocks, neither of which may wrap."""
