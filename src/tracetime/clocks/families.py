@@ -84,6 +84,9 @@ STOPS_IN_SUSPEND: Final = _family(lambda kind: kind.is_kernels and kind.stops)
 NEVER_SET: Final = _family(lambda kind: not kind.is_set)
 """The kernel never sets them, and they do not wrap: where one falls, its readings are wrong."""
 
+STEADY: Final = NEVER_SET - STOPS_IN_SUSPEND
+"""They never jump, in no suspend either, but by a fault."""
+
 ONE_RATE: Final = _family(lambda kind: kind.in_base)
 """Linux runs these at one rate: they jump against each other, but do not drift."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from threading import RLock
@@ -91,6 +92,17 @@ class ClockLists:
         pairs = reference * n + self.member
         pairs = ascending(pairs[(reference != self.member) & runs[self.member]])
         return pairs // n, pairs % n
+
+    def of_machines(self) -> list[list[ClockId]]:
+        """The lists, without the clocks of sequences; those that have two others."""
+        lists = defaultdict[int, list[ClockId]](list)
+        whole = np.array([not clock.sequence for clock in self.clocks], dtype=bool)
+        kept = whole[self.member]
+        for number, member in zip(
+            self.which[kept].tolist(), self.member[kept].tolist(), strict=True
+        ):
+            lists[number].append(self.clocks[member])
+        return [clocks for clocks in lists.values() if len(clocks) > 1]
 
     def loopless(self, messages: Iterable[tuple[ClockId, ClockId]]) -> set[ClockId]:
         """The clocks that are on no loop of clocks.

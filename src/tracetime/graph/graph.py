@@ -216,7 +216,7 @@ class Graph:
         # Some thirty modules that the floor policy does not need.
         from tracetime.graph.tube.distances import Reach
         from tracetime.graph.tube.graph_data import GraphData
-        from tracetime.graph.tube.machines import Machines
+        from tracetime.graph.tube.machines import Machines, Together
         from tracetime.graph.tube.neighbours import Neighbours
         from tracetime.graph.tube.pairs import Pairs
         from tracetime.graph.tube.policy import TubePolicy
@@ -254,4 +254,10 @@ class Graph:
         )
         self._numbering.clocks()
         reach = Reach(state.engine, self._numbering.numbers, bounded, self.most_tubes)
-        return TubePolicy(pairs, neighbours, machines, reach, state.orders.pairs())
+        together = Together(
+            pairs,
+            neighbours,
+            state.domain,
+            lambda: [] if state.baked else [*contents.lists().of_machines(), *bounded],
+        )
+        return TubePolicy(pairs, neighbours, machines, reach, together, state.orders.pairs())

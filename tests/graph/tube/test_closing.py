@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seeds import seeds
 
-from tracetime.graph.tube.closing import MOST_CLOCKS, MOST_INSTANTS, OPEN, close
+from tracetime.graph.tube.closing import MOST_INSTANTS, OPEN, close
 from tracetime.graph.tube.limits import ONE
+from tracetime.graph.tube.machines import MOST_CLOCKS
 
 # Slopes of whole 2^-10, and instants of whole 2^10 ns: nothing is rounded.
 STEP = 1 << 10

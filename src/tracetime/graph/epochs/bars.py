@@ -43,7 +43,7 @@ def guaranteed_bars(findings: Findings, source: int, readings: Values, target: i
     if not findings.solved:
         nothing = np.full(len(readings), OPEN, dtype=np.int64)
         return Bars(-nothing, nothing)
-    return hull([_Paths(system, source, target).bars(readings) for system in findings.systems()])
+    return hull([Paths(system, source, target).bars(readings) for system in findings.systems()])
 
 
 def hull(bars: list[Bars]) -> Bars:
@@ -54,16 +54,29 @@ def hull(bars: list[Bars]) -> Bars:
     )
 
 
-class _Paths:
-    """Bars from one clock to another in one system."""
+class Read(NamedTuple):
+    """What a clock may have read in one of its epochs; -OPEN or OPEN where nothing bounds it."""
+
+    epoch: int
+    earliest: int
+    latest: int
+
+
+class Paths:
+    """Bars from one clock to another in one system.
+
+    Attributes:
+        epochs: the first and the last place of each of the source's, in order.
+        reaches: the least and the greatest reading that each may have, since the source's first.
+    """
 
     def __init__(self, system: System, source: int, target: int) -> None:
         self._system = system
         self._nodes = system.nodes
         self._source, self._target = source, target
-        self._own = self._epochs(source)
+        self.epochs = self._epochs(source)
         self._theirs = self._epochs(target)
-        self._reaches = self._reach()
+        self.reaches = self._reach()
 
     def bars(self, readings: Values) -> Bars:
         """The bars of some readings, with their ticks."""
@@ -95,13 +108,13 @@ class _Paths:
         """How far each epoch of the source may reach: the least and the greatest reading.
 
         Beyond its ends no farther than the zone lasts that it borders on; the first one before all
-        and the last one after all without limit, unless no two epochs share a reading.
+        and the last one after all without limit, unless it began anew with readings of its own.
         """
-        ends = [(self._reading(first), self._reading(last)) for first, last in self._own]
+        ends = [(self._reading(first), self._reading(last)) for first, last in self.epochs]
         stays = [self._stay(k) for k in range(len(ends) - 1)]
         before, after = [OPEN, *stays], [*stays, OPEN]
         back = self._nodes.clocks[self._source].back
-        if back and len(ends) > 1 and not self._shares_a_reading(ends):
+        if back and ends != sorted(ends) and not self._shares_a_reading(ends):
             before[0] = after[-1] = 0
         reach = [
             (low - stay, high + stays_on)
@@ -122,7 +135,7 @@ class _Paths:
 
     def _stay(self, k: int) -> int:
         """How long the source may have been between two of its epochs, ns of its own; or OPEN."""
-        before, after = self._own[k][1], self._own[k + 1][0]
+        before, after = self.epochs[k][1], self.epochs[k + 1][0]
         zero = np.zeros(1, dtype=np.int64)
         z = self._system.waits.distances(np.array([before]), zero, False)[after]
         if z >= OPEN:
@@ -137,19 +150,27 @@ class _Paths:
         """
         spots = [
             own
-            for own, (low, high) in zip(self._own, self._reaches, strict=True)
+            for own, (low, high) in zip(self.epochs, self.reaches, strict=True)
             if low <= reading <= high
         ]
-        return spots or self._own
+        return spots or self.epochs
 
     def _at(self, reading: int) -> tuple[int, int]:
         """What the target may have read at the instant of a reading."""
         base = self._nodes.base[self._source]
-        found = [self._from(spot, reading - base) for spot in self._spots(reading - base)]
-        return min(low for low, _ in found), max(high for _, high in found)
+        found = [
+            one for spot in self._spots(reading - base) for one in self.within(spot, reading - base)
+        ]
+        earliest = min((one.earliest for one in found), default=-OPEN)
+        return earliest, max((one.latest for one in found), default=OPEN)
 
-    def _from(self, spot: tuple[int, int], reading: int) -> tuple[int, int]:
-        """The same, where the reading is of one epoch of the source."""
+    def within(self, spot: tuple[int, int], reading: int) -> list[Read]:
+        """What the target may have read when the source read something in one of its epochs.
+
+        Args:
+            spot: the first and the last place of the epoch.
+            reading: ns since the source's first.
+        """
         system, (first, last) = self._system, spot
         own = self._nodes.readings[system.node_at[first : last + 1]]
         k = first + int(np.searchsorted(own, reading))
@@ -167,10 +188,10 @@ class _Paths:
         low = system.waits.distances(starts, back, True)
         return self._read(reading, low, high)
 
-    def _read(self, reading: int, below: Values, above: Values) -> tuple[int, int]:
+    def _read(self, reading: int, below: Values, above: Values) -> list[Read]:
         """What the target read at an instant whose z is 0; its nodes' are in -below .. above."""
         nodes, system = self._nodes, self._system
-        possible = []
+        possible, base = [], nodes.base[self._target]
         for k, (first, last) in enumerate(self._theirs):
             # It is in an epoch from the last instant before it to the first after it.
             own = slice(first, last + 1)
@@ -186,10 +207,9 @@ class _Paths:
                     latest = min(latest, self._reading(self._theirs[k + 1][0]))
                 if k:
                     earliest = max(earliest, self._reading(self._theirs[k - 1][1]))
-            possible.append((earliest, latest))
-        base = nodes.base[self._target]
-        low, high = min(p[0] for p in possible), max(p[1] for p in possible)
-        return (low if low <= -OPEN else low + base, high if high >= OPEN else high + base)
+            low = earliest if earliest <= -OPEN else earliest + base
+            possible.append(Read(k, low, latest if latest >= OPEN else latest + base))
+        return possible
 
     def _neighbours(self, k: int) -> tuple[int | None, int | None]:
         """The first place after an epoch of the target, and the last before it."""

@@ -331,21 +331,23 @@ class _Search:
     ) -> list[_Remedy]:
         """Cuts of several clocks of one machine, at one instant."""
         nodes, made = self.nodes, dict[_Remedy, None]()
-        waiting: dict[int, list[tuple[int, int, int]]] = {}
+        waits: dict[int, dict[int, list[tuple[int, int]]]] = {}
         for contradiction in found:
             for clock, a, b in contradiction.waits:
                 machine = nodes.clocks[clock].machine
                 if machine is not None:
-                    waiting.setdefault(machine, []).append((clock, a, b))
+                    waits.setdefault(machine, {}).setdefault(clock, []).append((a, b))
+        ends = {
+            machine: {clock: np.array(own).T for clock, own in those.items()}
+            for machine, those in waits.items()
+        }
         for clock, gap in gaps:
             machine = nodes.clocks[clock].machine
-            if machine is None:
-                continue
             at = int(nodes.at[nodes.first[clock] + gap + 1])
             cuts = {clock: gap}
-            for other, a, b in waiting[machine]:
-                place = nodes.place(other, at)
-                if other not in cuts and a <= place < b:
+            for other, (first, last) in ends[machine].items() if machine is not None else ():
+                place = nodes.place(other, at) if other != clock else -1
+                if ((first <= place) & (place < last)).any():
                     cuts[other] = place
             if len(cuts) > 1:
                 made[_Remedy(tuple(sorted(cuts.items())), None)] = None

@@ -54,6 +54,10 @@ class Contradiction(NamedTuple):
 class Nodes:
     """The nodes of all clocks.
 
+    Args:
+        clocks, rows: what is known.
+        when: about when each row was, if that is known.
+
     Attributes:
         clocks: the clocks.
         rows: what is known of them.
@@ -64,10 +68,10 @@ class Nodes:
         one, other: the nodes of each row.
     """
 
-    def __init__(self, clocks: Sequence[Clock], rows: Rows) -> None:
+    def __init__(self, clocks: Sequence[Clock], rows: Rows, when: Values | None = None) -> None:
         self.clocks = tuple(clocks)
         self.rows = rows
-        when = instants(clocks, rows)
+        when = instants(clocks, rows) if when is None else when
         n_rows = len(rows.one)
         clock = np.concatenate([rows.one, rows.other])
         reading = np.concatenate([rows.one_ns, rows.other_ns])
@@ -83,6 +87,8 @@ class Nodes:
         self.first = np.searchsorted(clock[new], np.arange(len(clocks) + 1)).astype(np.int64)
         self.at = when[new]
         self.clock = clock[new]
+        parts_at = np.split(self.at, self.first[1:-1])
+        self._latest = [np.maximum.accumulate(part) for part in parts_at]
         bounds = zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True)
         own = [reading[new][a:b] for a, b in bounds]
         self.base = [int(part.min()) if len(part) else 0 for part in own]
@@ -98,8 +104,7 @@ class Nodes:
 
     def place(self, clock: int, at: int) -> int:
         """The gap of a clock that an instant lies in, or that ends with it; -1 before all."""
-        own = self.at[self.first[clock] : self.first[clock + 1]]
-        return int(np.searchsorted(np.maximum.accumulate(own), at)) - 1
+        return int(np.searchsorted(self._latest[clock], at)) - 1
 
     def gaps(self, cuts: Cuts) -> npt.NDArray[np.bool_]:
         """Which nodes are the last before a gap that a clock may have jumped in, bool."""

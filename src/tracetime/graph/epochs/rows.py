@@ -66,6 +66,14 @@ class Clock:
         """How much more than the time it may go on by, in 2^-52 of the time, rounded up."""
         return math.ceil(Fraction(self.drift) * _ONE)
 
+    def drift_of(self, other: Clock) -> int:
+        """How fast another clock gets ahead of this one at most, or falls behind, rounded up.
+
+        In 2^-52 of what this one goes on by.
+        """
+        drift = Fraction(self.drift)
+        return math.ceil((drift + Fraction(other.drift)) / (1 - drift) * _ONE)
+
     def lasts_ns(self, ticks_ns: int) -> int:
         """How much time passes at most while the clock goes on by some ns, rounded up."""
         return ticks_ns - (-ticks_ns * self.later // _ONE)

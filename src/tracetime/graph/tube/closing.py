@@ -21,9 +21,6 @@ Marks = npt.NDArray[np.uint8]
 OPEN: Final = 1 << 62
 """A bound that says nothing."""
 
-MOST_CLOCKS: Final = 20
-"""Closing takes n^3 steps an instant: of more clocks, only a few paths are compared."""
-
 MOST_INSTANTS: Final = 1_000
 """Between instants bounds grow with the clocks' drift: more of them make bars narrower."""
 

@@ -137,6 +137,8 @@ class TubeExplanation(ConversionFacts):
         names: by clock, its display name.
         value_unit: whether the value counts ns (or the clock's units of them) or ticks.
         meshes: the parts of the path within which bars are closed over several clocks.
+        jumped: clocks that may have jumped where the steps alone do not show it: the bar is then
+            that of all evidence.
     """
 
     value: int
@@ -150,6 +152,7 @@ class TubeExplanation(ConversionFacts):
     names: Mapping[ClockId, str]
     value_unit: Unit = "ns"
     meshes: Sequence[MeshHop] = ()
+    jumped: Sequence[ClockId] = ()
 
     @property
     def _policy(self) -> Literal["tube"]:
@@ -187,6 +190,9 @@ class TubeExplanation(ConversionFacts):
             *(line for number, hop in enumerate(self.steps, 1) for line in _lines(number, hop)),
             *map(_closed, self.meshes),
         ]
+        if self.jumped:
+            clocks = " or ".join(map(str, self.jumped))
+            lines.append(f"  {clocks} jumped where these steps do not show it: bar of all evidence")
         lines += [f"  {said}" for said in self._outside()]
         return named("\n".join(lines), self.names)
 

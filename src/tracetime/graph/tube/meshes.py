@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 from tracetime.clocks.families import steadiness
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ONE_SIDED, ConversionError, TraceError
-from tracetime.graph.tube.closing import MOST_CLOCKS
 from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.machines import MOST_CLOCKS
 from tracetime.graph.tube.mesh import Mesh
 from tracetime.graph.tube.mesh_edges import Edge
 from tracetime.graph.tube.neighbours import Neighbours

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from tracetime.clocks.ids import ClockId
+from tracetime.errors import NO_PATH, REASONS, ConversionError
 
 _FEW: Final = 4
 """So many clocks are a pocket at most: those of one sequence, behind the clock they are tied to."""
@@ -93,3 +94,18 @@ class Neighbours:
 
     def _has_few(self, clock: ClockId) -> bool:
         return not self._has_more(clock, _FEW) and len(self[clock]) <= _FEW
+
+
+def untied(one: ClockId, other: ClockId) -> ConversionError:
+    """Why clocks of two machines do not convert to each other."""
+    return ConversionError(
+        f"no reading ties {one} to {other}, which are of two machines: record with a "
+        "relay (traced_relay) that sends RemoteClockSync, or convert each machine's trace alone, "
+        "or, if its events have flows between the machines, take these as orders (--orders flows)",
+        REASONS[NO_PATH],
+    )
+
+
+def alone(clock: ClockId, reason: str) -> ConversionError:
+    """Why a clock converts to no other."""
+    return ConversionError(f"no snapshot or order has {clock} with another clock", reason)

@@ -6,8 +6,8 @@ The evidence of a pair is gathered here from every series that has both clocks.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -38,8 +38,8 @@ from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.joint_readings import JointReadings, with_tick
 from tracetime.graph.tube.lattice import Lattice
 from tracetime.graph.tube.limits import Limits, Rise, slope_up
-from tracetime.graph.tube.machines import untied
 from tracetime.graph.tube.messages import Boxes, equated
+from tracetime.graph.tube.neighbours import untied
 from tracetime.graph.tube.order_evidence import Intervals, OrderBounds, Scale, bounds_of
 from tracetime.graph.tube.orders import PairOrders
 from tracetime.graph.tube.own_intervals import Hold
@@ -85,6 +85,7 @@ class Pairs:
         self._most = most
         self._spans: dict[ClockId, tuple[int, int] | None] = {}
         self._made: dict[tuple[ClockId, ClockId], Pair] = {}
+        self._beside: dict[tuple[ClockId, ClockId], Pair] = {}
         self._counters = Counters(
             replace(graph, shared=self.shared),
             lambda one, other: self.limits(one, other).drift,
@@ -106,8 +107,27 @@ class Pairs:
         if made is None:
             if not self.has_room(a, b):
                 raise too_many_tubes(len(self._made))
-            made = self._made[a, b] = self._make(a, b)
+            beside = (a, b) in self._beside
+            made = self._beside.pop((a, b)) if beside else self._make(a, b)
+            self._made[a, b] = made
         return made
+
+    @contextmanager
+    def beside(self, n: int) -> Iterator[bool]:
+        """Within it, so many tubes may be made that do not count for the limit; False: too many.
+
+        There may be as many of them as of those that count.
+        """
+        if self._most is not None and len(self._beside) + n > self._most:
+            yield False
+            return
+        (most, self._most), counted = (self._most, None), set(self._made)
+        try:
+            yield True
+        finally:
+            self._most = most
+            for pair in self._made.keys() - counted:
+                self._beside[pair] = self._made.pop(pair)
 
     def has_room(self, one: ClockId, other: ClockId) -> bool:
         """Whether two clocks have a tube, or may have one within the limit."""
@@ -124,11 +144,9 @@ class Pairs:
 
     def drop(self, clocks: Container[ClockId]) -> None:
         """Free the tubes of some clocks; one that is requested again is made again."""
-        self._made = {
-            pair: made
-            for pair, made in self._made.items()
-            if pair[0] not in clocks and pair[1] not in clocks
-        }
+        for tubes in (self._made, self._beside):
+            for pair in [pair for pair in tubes if pair[0] in clocks or pair[1] in clocks]:
+                del tubes[pair]
 
     def steadier_first(self, one: ClockId, other: ClockId) -> list[ClockId]:
         """Two clocks, the one that steps and resets less before the other."""

@@ -10,8 +10,8 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.routes import least_error
 from tracetime.graph.tube.distances import Reach
-from tracetime.graph.tube.machines import Machines, alone, untied
-from tracetime.graph.tube.neighbours import Neighbours
+from tracetime.graph.tube.machines import Machines
+from tracetime.graph.tube.neighbours import Neighbours, alone, untied
 from tracetime.graph.tube.pairs import Pairs
 
 # Above every bar: for a tube along a clock that was set back, where no other path leads.

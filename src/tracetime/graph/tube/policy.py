@@ -22,8 +22,8 @@ from tracetime.graph.tube.discontinuities import Discontinuities, PairDiscontinu
 from tracetime.graph.tube.distances import Reach
 from tracetime.graph.tube.hops import hop, outside, to_ns, unit_of
 from tracetime.graph.tube.limits import Limits
-from tracetime.graph.tube.machines import Machines, alone
-from tracetime.graph.tube.neighbours import Neighbours
+from tracetime.graph.tube.machines import Machines, Together
+from tracetime.graph.tube.neighbours import Neighbours, alone
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.pairs import Pairs
 from tracetime.graph.tube.paths import Paths
@@ -49,6 +49,7 @@ class TubePolicy:
         neighbours: by clock, those it shares snapshots with.
         machines: which of them are tied.
         reach: how far clocks are from each other, and how many tubes and hops paths may take.
+        together: what all pairs say of the clocks.
         ordered: the pairs of clocks with orders.
     """
 
@@ -58,12 +59,14 @@ class TubePolicy:
         neighbours: Neighbours,
         machines: Machines,
         reach: Reach,
+        together: Together,
         ordered: Iterable[tuple[ClockId, ClockId]] = (),
     ) -> None:
         self.machines = machines
         self._pairs = pairs
         self._neighbours = neighbours
         self._reach = reach
+        self._together = together
         self._paths = Paths(pairs, neighbours, machines, reach)
         self._meshes = _meshes_of(pairs, neighbours, list(ordered))
 
@@ -169,16 +172,18 @@ class TubePolicy:
         values: int64, ns (ticks where the source's rate says so), 1-d.
         near: where the values of a source that wraps are; None for somewhere among its snapshots.
         """
-        here = self._unfolded(values, source, near)
+        here = start = self._unfolded(values, source, near)
         after: list[Reached] = []
-        for stretch, mesh in self._stretches(self.path(source, target)):
+        path, closed = self.path(source, target), False
+        for stretch, mesh in self._stretches(path):
             before = here
             for src, dst in pairwise(stretch):
                 here = hop(self._pairs.pair(src, dst), src, here, bars)
                 after.append(here)
             if mesh is not None:
                 here = after[-1] = mesh.convert(stretch, before, here, bars)
-        return here, after
+                closed = True
+        return self._together.held(path, [start, *after], closed=closed), after
 
     def _unfolded(self, values: Values, source: ClockId, near: Near | None) -> Reached:
         """The values themselves; of a counter, with the wrap that they must belong to."""
@@ -216,7 +221,8 @@ class TubePolicy:
         given = np.array([source_ns], dtype=np.int64)
         final, after = self.convert(given, source, target, bars, near)
         path = self.path(source, target)
-        before = self._unfolded(given, source, near)
+        before = start = self._unfolded(given, source, near)
+        is_held = final.first_bar() == after[-1].first_bar()
         steps = []
         for (src, dst), reached in zip(pairwise(path), after, strict=True):
             steps.append(_step(self._pairs.pair(src, dst), src, before, reached, bars))
@@ -232,7 +238,8 @@ class TubePolicy:
             latest=final.first_bar()[1],
             names=names,
             value_unit=unit_of(self._pairs.pair(*path[:2]), source),
-            meshes=self._closed_over(path, self._unfolded(given, source, near), after, bars),
+            meshes=self._closed_over(path, start, after, bars),
+            jumped=[] if is_held else self._together.jumped(path, [start, *after]),
         )
 
     def _closed_over(

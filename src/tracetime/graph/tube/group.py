@@ -1,0 +1,188 @@
+"""What all pairs of some clocks say together, and the bars of all that evidence at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import ONE_SIDED, RESOLVED
+from tracetime.graph.epochs.bars import Bars
+from tracetime.graph.epochs.breaks import Findings, find_breaks
+from tracetime.graph.epochs.nodes import Nodes, System
+from tracetime.graph.epochs.rows import OPEN, Clock, Rows
+from tracetime.graph.epochs.tables import Table
+from tracetime.graph.tube.clock_rows import rows_of
+from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, Values
+from tracetime.graph.tube.pair import Pair
+from tracetime.graph.tube.results import Reached
+
+Mask = npt.NDArray[np.bool_]
+Domain = Callable[[ClockId], ClockDomain]
+
+
+class Group:
+    """Clocks, and what all of their pairs say.
+
+    Args:
+        pairs: the pairs, all of whose clocks count ns.
+        domain: the limits of a clock.
+    """
+
+    def __init__(self, pairs: Sequence[Pair], domain: Domain) -> None:
+        self._pairs = pairs
+        ids, clocks, rows = rows_of(pairs, domain)
+        self._number = {clock: number for number, clock in enumerate(ids)}
+        self._findings = self._found(clocks, rows)
+        self._nodes = self._findings.nodes
+        self._tables: dict[tuple[ClockId, ClockId], Table] = {}
+
+    @property
+    def hides(self) -> bool:
+        """Whether a pair's tube does not show all that its clocks did."""
+        return bool(self._hiding)
+
+    @staticmethod
+    def _found(clocks: list[Clock], rows: Rows) -> Findings:
+        """What explains the rows."""
+        found = find_breaks(Nodes(clocks, rows))
+        blamed = {clock for tied in found.breaks for one in tied for clock in one.clocks}
+        if all(clocks[clock].jumps for clock in blamed):
+            return found
+        # One that is not what it says may have been set back as well.
+        either = [replace(c, back=c.back or k in blamed) for k, c in enumerate(clocks)]
+        return find_breaks(Nodes(either, rows))
+
+    def held(self, path: Sequence[ClockId], reached: Sequence[Reached], *, closed: bool) -> Reached:
+        """As `Together.held`."""
+        here = reached[-1]
+        if not self._number.keys() >= {path[0], path[-1]}:
+            return here
+        unsure = np.full(len(here.status), closed)
+        for _, where in self._hidden(path, reached):
+            unsure |= where
+        if not unsure.any():
+            return here
+        bars = self._table(path[0], path[-1]).bars(reached[0].estimate)
+        also = any(pair.assumed for pair in self._pairs)
+        there = _with_bars(here, bars, also=also)
+        return Reached(
+            np.where(unsure, there.estimate, here.estimate),
+            np.where(unsure, there.earliest, here.earliest),
+            np.where(unsure, there.latest, here.latest),
+            np.where(unsure, there.status, here.status),
+        )
+
+    def jumped(self, path: Sequence[ClockId], reached: Sequence[Reached]) -> list[ClockId]:
+        """The clocks that may have jumped where a conversion of one value does not show it."""
+        ends = {
+            clock
+            for hiding, where in self._hidden(path, reached)
+            if where.any()
+            for clock in hiding.ends
+        }
+        numbers = {k for tied in self._findings.breaks for one in tied for k in one.clocks}
+        jumped = [clock for clock, number in self._number.items() if number in numbers]
+        return [clock for clock in jumped if clock in ends] or jumped
+
+    def _hidden(
+        self, path: Sequence[ClockId], reached: Sequence[Reached]
+    ) -> Iterator[tuple[_Hiding, Mask]]:
+        """The pairs of a path whose tubes do not show all, and for which values."""
+        for hop, before, after in zip(pairwise(path), reached[:-1], reached[1:], strict=True):
+            hiding = self._hiding.get(frozenset(hop))
+            if hiding is not None:
+                yield hiding, hiding.holds(before if hop[0] == hiding.ends[0] else after)
+
+    def _table(self, source: ClockId, target: ClockId) -> Table:
+        if (source, target) not in self._tables:
+            ends = self._number[source], self._number[target]
+            self._tables[source, target] = Table(self._findings, *ends)
+        return self._tables[source, target]
+
+    @cached_property
+    def _hiding(self) -> dict[frozenset[ClockId], _Hiding]:
+        """By its clocks, the pairs whose tubes do not show all that their clocks did."""
+        systems, hiding, first = self._findings.systems(), {}, 0
+        for pair in self._pairs:
+            rows = slice(first, first := first + len(pair.tube.evidence.a))
+            unsure = np.logical_or.reduce([self._unsure(pair, rows, one) for one in systems])
+            if unsure.any():
+                hiding[frozenset((pair.a, pair.b))] = _Hiding(
+                    (pair.a, pair.b), pair.tube.evidence.a, unsure
+                )
+        return hiding
+
+    def _unsure(self, pair: Pair, rows: slice, system: System) -> Mask:
+        """Between which of its evidence a tube does not show what a clock did, by one explanation.
+
+        Where it shows no break, it takes all of a segment together.
+        """
+        nodes, a = self._nodes, pair.tube.evidence.a
+        shown = np.zeros(len(a) - 1, dtype=bool)
+        for first, last in pair.tube.breaks.tolist():
+            shown |= (a[:-1] <= last) & (a[1:] >= first)
+        number = np.cumsum(~system.epoch_within)
+        epoch = np.searchsorted(system.epoch_first, system.place_of, side="right") - 1
+        breaks, missing = np.zeros(len(a) - 1, dtype=np.int64), [False, False]
+        for clock, ends in ((pair.a, nodes.one), (pair.b, nodes.other)):
+            own = number[epoch[ends[rows]]]
+            every = number[system.epoch_clock == self._number[clock]]
+            breaks += np.abs(np.diff(own))
+            missing = [missing[0] or own[0] != every[0], missing[1] or own[-1] != every[-1]]
+        segment = np.append(0, np.cumsum(shown))
+        hidden = (breaks > 0) & ~shown
+        wrong = np.isin(segment, segment[1:][hidden])
+        between = wrong[:-1] | wrong[1:] | (breaks > 1)
+        return np.concatenate([wrong[:1] | missing[0], between, wrong[-1:] | missing[1]])
+
+
+class _Hiding(NamedTuple):
+    """A pair whose tube does not show all that its clocks did.
+
+    Attributes:
+        ends: its clocks a and b.
+        at: what a read at the evidence, int64, ascending.
+        unsure: before which of the evidence, and after all, the tube does not show it; bool.
+    """
+
+    ends: tuple[ClockId, ClockId]
+    at: Values
+    unsure: Mask
+
+    def holds(self, on_a: Reached) -> Mask:
+        """At which of some values it does not."""
+        first = np.searchsorted(self.at, on_a.earliest, side="right")
+        last = np.searchsorted(self.at, on_a.latest)
+        before = np.append(0, np.cumsum(self.unsure))
+        exact = first > last
+        some = np.where(
+            exact, self.unsure[first] & self.unsure[last], before[last + 1] > before[first]
+        )
+        usual = (on_a.status == RESOLVED) | (on_a.status == ONE_SIDED)
+        doubtful: Mask = some | ~usual
+        return doubtful
+
+
+def _with_bars(here: Reached, bars: Bars, *, also: bool) -> Reached:
+    """Values whose bars are others, or hold others as well; an estimate is moved within them."""
+    earliest = np.where(bars.earliest == -OPEN, OPEN_LOW, bars.earliest)
+    latest = np.where(bars.latest == OPEN, OPEN_HIGH, bars.latest)
+    if also:
+        earliest, latest = np.minimum(earliest, here.earliest), np.maximum(latest, here.latest)
+    open_ended = (earliest == OPEN_LOW) | (latest == OPEN_HIGH)
+    usual = (here.status == RESOLVED) | (here.status == ONE_SIDED)
+    status = np.where(open_ended, np.uint8(ONE_SIDED), np.uint8(RESOLVED))
+    return Reached(
+        np.where(usual, np.clip(here.estimate, earliest, latest), here.estimate),
+        earliest,
+        latest,
+        np.where(usual, status, here.status),
+    )
