@@ -409,8 +409,8 @@ def _title(code, clock, times, size):
         ),
         (
             "snapshot-outlier",
-            "200: 1 snapshot off by 7 s, against those before and after",
-            "200: 1,200 snapshots off by up to 7 s, against those before and after",
+            "200: 1 snapshot off by 7 s, against the others",
+            "200: 1,200 snapshots off by up to 7 s, against the others",
         ),
         (
             "suspend",

@@ -358,7 +358,7 @@ def test_events_up_to_the_next_snapshot_are_placed_by_one_that_is_off(at, events
         (
             "snapshot-outlier",
             "error" if events else "warning",
-            "200: 1 snapshot off by 5 ms, against those before and after",
+            "200: 1 snapshot off by 5 ms, against the others",
             (X,),
             (102,),
             events,
@@ -383,7 +383,7 @@ def test_an_outlier_of_the_trace_clock_misplaces_what_is_placed_by_it():
         (
             "snapshot-outlier",
             "error",
-            "BOOTTIME: 1 snapshot off by 5 ms, against those before and after",
+            "BOOTTIME: 1 snapshot off by 5 ms, against the others",
             (BOOT,),
             (102,),
             3,
@@ -399,7 +399,7 @@ def test_an_outlier_by_which_a_clock_fell_loses_its_events():
         (
             "snapshot-outlier",
             "error",
-            "200: 1 snapshot off by 7 s, against those before and after",
+            "200: 1 snapshot off by 7 s, against the others",
             (X,),
             (102,),
             6,
@@ -518,7 +518,7 @@ def test_events_after_a_step_are_not_placed_by_an_outlier():
         (
             "snapshot-outlier",
             "warning",
-            "200: 1 snapshot off by 5 ms, against those before and after",
+            "200: 1 snapshot off by 5 ms, against the others",
             (X,),
             (101,),
             1,

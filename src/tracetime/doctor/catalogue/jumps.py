@@ -159,15 +159,16 @@ ROWS: Final = (
             "warning": "beyond the tolerance",
             "error": "where events are lost or misplaced",
         },
-        "One snapshot contradicts those before and after it, which agree with each other.",
-        title="{clock}: {snapshots} off{by}, against those before and after",
+        "One snapshot contradicts those around it, which agree with each other.",
+        title="{clock}: {snapshots} off{by}, against the others",
         why=(
-            "A reading contradicts those before and after it, which agree with each other: the "
-            "clocks of this snapshot were not read together, or the reading is corrupt.{lost}"
+            "A reading contradicts those around it, which agree with each other: the clocks of "
+            "this snapshot were not read together, or the reading is corrupt. At either end of a "
+            "recording a clock that was set by a few ms looks the same.{lost}"
         ),
         fix=(
             "Read the clocks of a snapshot without interruption, and keep the best of several "
-            "tries. `--policy tube` ignores the outlier."
+            "tries. `--policy tube` ignores the outlier; at an end its bars hold both."
         ),
         parts=_LOST | {"up_to": "up to ", "by": " by {up_to}{size}"},
     ),

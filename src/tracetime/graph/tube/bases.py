@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tracetime._kernels.evidence import cut
 from tracetime.graph.tube.evidence import Evidence, Values
 from tracetime.graph.tube.limits import Limits
+from tracetime.graph.values import ascending
 
 Mask = npt.NDArray[np.bool_]
 
@@ -85,7 +86,7 @@ def in_base(
     if not evidence.assumed:
         return constant, 0
     levels = constant.first[1:][_are_levels(evidence, constant)]
-    return stretches(evidence, np.union1d(begins, levels), drift), 0
+    return stretches(evidence, ascending(np.append(begins, levels)), drift), 0
 
 
 def _are_levels(evidence: Evidence, constant: Stretches) -> Mask:

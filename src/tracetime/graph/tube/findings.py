@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -180,6 +181,34 @@ def outliers(evidence: Evidence, which: Values, around: Around) -> Discontinuiti
     # The others' bar may reach as far as int64.
     size = whole(low) - whole(around.high), whole(high) - whole(around.low)
     return Discontinuities.made(kind, (a, a), evidence.given(which), size, sized=sized)
+
+
+def off_at_ends(
+    evidence: Evidence, doubtful_ns: Values, limits: Limits, *, is_constant: bool
+) -> Discontinuities:
+    """The first and the last snapshot, where no drift explains how far they are off those beside.
+
+    Half-widths hold what they are if they were read late; a clock that was set looks the same.
+
+    Args:
+        doubtful_ns: readings of clock a whose snapshots are late, or show a step.
+        is_constant: whether the offset is, as of clocks that tick alike.
+    """
+    odd = np.isin(evidence.a, doubtful_ns)
+    sure = np.flatnonzero(~odd)
+    ends = np.array([0, len(odd) - 1])[: len(sure)]
+    ends = ends[odd[ends]]
+    beside = sure[np.where(ends == 0, 0, -1)] if len(ends) else ends
+    a = evidence.a.view(np.uint64)
+    spans = [] if is_constant else (np.maximum(a[ends], a[beside]) - np.minimum(a[ends], a[beside]))
+    spread = np.array(limits.spreads(map(int, spans)), dtype=np.int64) if len(spans) else 0
+    half = evidence.half[beside]
+    low, high = evidence.low.copy(), evidence.high.copy()
+    wide = (low[ends] <= evidence.r[beside]) & (evidence.r[beside] <= high[ends])
+    low[ends], high[ends] = evidence.r[ends] - half, evidence.r[ends] + half
+    around = Around(evidence.low[beside] - spread, evidence.high[beside] + spread)
+    found = outliers(replace(evidence, low=low, high=high), ends, around)
+    return found.take(are_off(found) & wide)
 
 
 def are_off(outliers: Discontinuities) -> Mask:

@@ -13,6 +13,7 @@ from tracetime._kernels.evidence import cones, faults, live
 from tracetime.graph.tube.bases import in_base, stretches
 from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, WIDEST, Evidence, Marks, Values
 from tracetime.graph.tube.limits import Limits, slope_up
+from tracetime.graph.values import ascending
 
 Mask = npt.NDArray[np.bool_]
 
@@ -143,7 +144,10 @@ def parted(segments: Segments, lasts: Values, firsts: Values, drift: int) -> Seg
     lasts, firsts: the snapshots that end and begin the parts, ascending. drift: in 2^-52.
     """
     evidence = segments.evidence
-    first, last = np.union1d(segments.first, firsts), np.union1d(segments.last, lasts)
+    first, last = (
+        ascending(np.append(ends, more))
+        for ends, more in ((segments.first, firsts), (segments.last, lasts))
+    )
     was_forced = np.isin(first[1:], segments.first[1:][segments.forced])
     return replace(
         segments,

@@ -451,6 +451,15 @@ class Tube:
                 *changes,
                 findings.hidden_rate_changes(segments, self._curves, evidence, changes),
             ]
+            if self._hold is not None:
+                found.append(
+                    findings.off_at_ends(
+                        evidence,
+                        self._hold.doubtful_ns,
+                        self._limits,
+                        is_constant=segments.is_constant,
+                    )
+                )
             if self._twice is not None:
                 known = Discontinuities.joined(found)
                 found.append(untold(segments, evidence, self._twice, known))
