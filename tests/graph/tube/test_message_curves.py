@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from seeds import seeds
 
-from tracetime.graph.tube import message_curves
+from tracetime.graph.tube import order_curves
 from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.limits import Limits
-from tracetime.graph.tube.message_curves import LEAST_MESSAGES
+from tracetime.graph.tube.order_curves import LEAST_MESSAGES
 from tracetime.graph.tube.tube import Converted, Tube
 
 S, MS, US = 10**9, 10**6, 10**3
@@ -174,7 +174,7 @@ def test_two_bursts_are_two_pings() -> None:
 
 def test_no_curve_is_fitted_to_a_few_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """There may be thousands of machines, each with a few."""
-    monkeypatch.setattr(message_curves, "segment_curves", None)
+    monkeypatch.setattr(order_curves, "segment_curves", None)
     sent(LEAST_MESSAGES - 1).tube()
     with pytest.raises(TypeError):
         sent(LEAST_MESSAGES).tube()

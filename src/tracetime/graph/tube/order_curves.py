@@ -13,7 +13,7 @@ import numpy as np
 
 from tracetime.graph.tube.evidence import Evidence, Values
 from tracetime.graph.tube.limits import Limits, slope_up
-from tracetime.graph.tube.order_estimate import OrderCurve, estimate_curve
+from tracetime.graph.tube.order_estimate import LEAST_PINGS, OrderCurve, estimate_curve
 from tracetime.graph.tube.segments import Segments
 
 _POINTS: Final = 65
@@ -57,3 +57,32 @@ def shown_wander(
             ends = segments.evidence.a[[segments.first[k], segments.last[k]]].tolist()
             wander[k] = max(wander[k], min(slope_up(curve.wander(*ends)), drift))
     return wander
+
+
+# The estimate between machines: curves through virtual pings, where messages bound the offset.
+#
+# The middle of a message's bounds is off by as much as one way was slower; the fastest message each
+# way, over several rounds, is off by less. The bars stay those of the bounds, which hide a rate
+# that strays: the curves say how far it does.
+
+LEAST_MESSAGES: Final = 40
+"""Fewer show neither how much they scatter nor how the rate strays."""
+
+
+def message_curves(
+    evidence: Evidence, segments: Segments, limits: Limits, wrong: Values
+) -> list[OrderCurve | None]:
+    """The curve of each segment, from all of the evidence but what is `wrong`.
+
+    None where pings are few.
+    """
+    given = segments.given[segments.last] - segments.given[segments.first] + 1
+    enough = given >= LEAST_MESSAGES
+    if not enough.any():
+        # There may be thousands of pairs of which each has a few messages.
+        return [None] * len(enough)
+    curves = segment_curves(evidence, segments, limits, wrong)
+    return [
+        curve if chosen and curve is not None and len(curve.x) >= LEAST_PINGS else None
+        for curve, chosen in zip(curves, enough.tolist(), strict=True)
+    ]

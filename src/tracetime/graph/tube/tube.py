@@ -28,10 +28,8 @@ from tracetime.graph.tube.evidence import (
     Values,
 )
 from tracetime.graph.tube.findings import Around
-from tracetime.graph.tube.inverse import held_inverse, inverse_of
 from tracetime.graph.tube.limits import ONE, Limits, slope_up
-from tracetime.graph.tube.message_curves import message_curves
-from tracetime.graph.tube.order_curves import segment_curves
+from tracetime.graph.tube.order_curves import message_curves, segment_curves
 from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.order_rows import (
     OffsetCurve,
@@ -46,7 +44,14 @@ from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
 from tracetime.graph.tube.set_backs import Spans, possible_set_backs, united, untold
 from tracetime.graph.tube.slept import NEVER_SLEPT, Slept
-from tracetime.graph.tube.stretches import AmbiguousValues, Held, Stretches, stretches_of_b
+from tracetime.graph.tube.stretches import (
+    AmbiguousValues,
+    Held,
+    Stretches,
+    held_inverse,
+    inverse_of,
+    stretches_of_b,
+)
 from tracetime.graph.tube.unexplained import at_jumps, unexplained
 
 _NOWHERE: Final = np.empty((2, 0), dtype=np.int64)
