@@ -45,7 +45,9 @@ def test_the_limit_is_the_stray_and_a_half_and_4_ns_and_what_a_bend_may_add() ->
     assert limit(at, [0, 11, 0]) == 11 + 5 + 4 + 3
     assert limit(at, [0, -10, 0]) == 10 + 5 + 4 + 3
     assert limit(at, [0, 1_000, 0]) == 1_500 + 4 + 250
-    assert limit(at, [0, 1_001, 0]) is None
+    # A device's half-width is 2 us at least.
+    assert limit(at, [0, 2_000, 0]) == 3_000 + 4 + 500
+    assert limit(at, [0, 2_001, 0]) is None
 
 
 def test_beyond_the_snapshots_the_estimate_may_run_away() -> None:
@@ -128,13 +130,13 @@ def test_what_any_two_of_them_strayed_counts(which: ClockId) -> None:
         reads = {REFERENCE: at, CLOCK: at, CLOCKS[1]: at} | {which: at + np.array([0, stray, 0])}
         return offsets_of(reads).limit_ns(CLOCK, (S, 3 * S))
 
-    assert of(1_000) is not None
-    assert of(1_001) is None
+    assert of(2_000) is not None
+    assert of(2_001) is None
 
 
 def test_a_half_width_is_as_wide_as_both_ticks() -> None:
     at = np.arange(1, 4) * S
-    for tick, most in ((499, 1_000), (999, 1_000), (1_000, 1_001), (5_000, 5_001)):
+    for tick, most in ((499, 2_000), (1_999, 2_000), (2_000, 2_001), (5_000, 5_001)):
         domains = [ClockDomain(CLOCK, tick_ns=tick)]
         assert limit(at, [0, most, 0], domains=domains) is not None
         assert limit(at, [0, most + 1, 0], domains=domains) is None
