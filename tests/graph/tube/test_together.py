@@ -92,6 +92,35 @@ def test_a_step_before_the_first_evidence_of_a_pair(
     assert median_width(graph, own, C, B, np.arange(40, 50) * S) < 5 * MS
 
 
+@pytest.mark.parametrize("again", [0.2, 1000.0])
+@pytest.mark.parametrize("steady", [True, False])
+def test_a_clock_that_reads_less_again_after_the_last_evidence_of_a_pair(
+    again: float, steady: bool
+) -> None:
+    """Its readings of then lie before those of the pair, or among them."""
+    counter, device = "com.example.counter", "com.example.device"
+    set_at, half = 50 * S, {counter: 100}
+    base = int(again * S) if again < 1 else 1000 * S + set_at - 20 * S
+    own: dict[str, Read] = {
+        A: lambda t: t + 300 * S,
+        counter: lambda t: np.where(t < set_at, t + 1000 * S, t - set_at + base),
+        device: lambda t: t + 77 * S,
+    }
+    graph = ClockGraph()
+    for other, end in ((A, 60), (device, 45)):
+        t = np.arange(S, end * S, S) + (S // 2 if other == A else 0)
+        graph.add_snapshot(
+            Snapshot(
+                {other: own[other](t), counter: own[counter](t)},
+                reference=other,
+                half_width_ns=half,
+            )
+        )
+    t = np.linspace(52 * S, 58 * S, 20).astype(np.int64)
+    clocks = [A, device] if steady else [A, counter, device]
+    assert outside(graph, own, clocks, t) == 0
+
+
 def test_explain_says_which_clock_jumped_where_the_steps_do_not_show_it() -> None:
     graph, own = graph_of(A, B, C), reads(100 * MS)
     for one, other, first in ((A, B, 0), (B, C, 32)):

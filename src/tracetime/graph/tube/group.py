@@ -132,9 +132,19 @@ class Group:
         number = np.cumsum(~system.epoch_within)
         epoch = np.searchsorted(system.epoch_first, system.place_of, side="right") - 1
         breaks, missing = np.zeros(len(a) - 1, dtype=np.int64), [False, False]
+        firsts, lasts = (
+            nodes.readings[system.node_at[at]]
+            for at in (system.epoch_first[:-1], system.epoch_first[1:] - 1)
+        )
         for clock, ends in ((pair.a, nodes.one), (pair.b, nodes.other)):
             own = number[epoch[ends[rows]]]
-            every = number[system.epoch_clock == self._number[clock]]
+            of_clock = np.flatnonzero(system.epoch_clock == self._number[clock])
+            every = number[of_clock]
+            if np.isin(every, own, invert=True).any() and np.any(
+                firsts[of_clock[1:]] < lasts[of_clock[:-1]]
+            ):
+                # It read less again: its readings of an epoch that the pair lacks may be anywhere.
+                return np.ones(len(a) + 1, dtype=bool)
             breaks += np.abs(np.diff(own))
             missing = [missing[0] or own[0] != every[0], missing[1] or own[-1] != every[-1]]
         segment = np.append(0, np.cumsum(shown))
