@@ -86,7 +86,7 @@ class TubeHop(NamedTuple):
     latest_by: BindingOrder | None = None
     rates: FeasibleRates | None = None
     rate_unproven: bool = False
-    gaps_apart: int = 0
+    gaps_apart: Count = 0
 
     @property
     def lags(self) -> bool:
