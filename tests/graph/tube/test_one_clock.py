@@ -49,8 +49,9 @@ def test_what_a_clock_that_was_set_back_may_have_read_twice_is_undecided(bars):
 
 def test_a_reset_puts_no_reading_before_one_that_was_earlier():
     graph = read(np.where(AT < 100 * S, 900 * S + AT, AT - 100 * S), GPU, AT)
-    # Read at 50 s, and at 120 s, if not beyond the snapshots.
-    assert graph.order((950 * S, GPU), (20 * S, GPU)) == 0
+    # Read at 50 s, and at 120 s: each is of one stretch.
+    assert graph.order((950 * S, GPU), (20 * S, GPU)) == -1
+    assert graph.order((20 * S, GPU), (950 * S, GPU), bars="guaranteed") == 1
     assert graph.order((2_000 * S, GPU), (-5_000 * S, GPU)) == 1
 
 

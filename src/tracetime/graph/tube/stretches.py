@@ -91,8 +91,16 @@ class Held(NamedTuple):
 
 
 class Stretches(NamedTuple):
-    """The readings of clock b that may be two instants, and those that only seem to be."""
+    """The readings of clock b in its stretches.
 
+    Attributes:
+        disordered: those that more than one stretch reaches: which is less says nothing of which
+            was first.
+        ambiguous: those of them that may be two instants.
+        held: those that are of one stretch.
+    """
+
+    disordered: AmbiguousValues
     ambiguous: AmbiguousValues
     held: Held | None
 
@@ -100,25 +108,26 @@ class Stretches(NamedTuple):
 def stretches_of_b(segments: Segments, limits: Limits) -> Stretches:
     """Find which readings of clock b may be two instants: where its offset fell, b was set back."""
     if len(segments.first) == 1:
-        return Stretches(_ambiguous([]), None)
+        return Stretches(_ambiguous([]), _ambiguous([]), None)
     fell = _falls(segments, limits)
     reached = _reached(segments, limits, fell)
+    disordered = _ambiguous(_parts(reached))
     begins_anew = segments.evidence.known is None and not limits.wraps and bool(fell.any())
     if not begins_anew or not findings.are_resets(segments, limits)[fell].all():
-        return Stretches(_ambiguous(_parts(reached)), None)
+        return Stretches(disordered, disordered, None)
     first = np.append(segments.first[0], segments.first[1:][fell])
     last = np.append(segments.last[:-1][fell], segments.last[-1])
     seen = _seen(segments, first, last)
     parts = _parts(reached, *_sides(segments, reached, seen))
     ours = [part for part in parts if part[2] != _SEVERAL and _is_int64(part[:2])]
     if not ours:
-        return Stretches(_ambiguous(parts), None)
+        return Stretches(disordered, _ambiguous(parts), None)
     stretch = np.array([one for _, _, one in ours], dtype=np.int64)
     # Nothing ends the first stretch before, and the last one after, the snapshots.
     first, last = first.copy(), last.copy()
     first[0] = last[-1] = -1
     held = Held(*_int64([part[:2] for part in ours]), first[stretch], last[stretch])
-    return Stretches(_ambiguous(parts), held)
+    return Stretches(disordered, _ambiguous(parts), held)
 
 
 def _falls(segments: Segments, limits: Limits) -> Mask:

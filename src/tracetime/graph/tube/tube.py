@@ -286,8 +286,8 @@ class Tube:
 
     @property
     def has_set_back(self) -> bool:
-        """Whether clock b fell, so that one reading of it may be two instants."""
-        return len(self._of_b().ambiguous.lows) > 0
+        """Whether clock b fell, so that of two readings the less one may be the later."""
+        return len(self._of_b().disordered.lows) > 0
 
     @property
     def is_either_way(self) -> bool:
@@ -295,11 +295,11 @@ class Tube:
         return self._turned is not None
 
     def read_twice(self, *, inverse: bool) -> AmbiguousValues:
-        """What clock a may have read at two instants; with `inverse`, clock b."""
+        """What clock a may have read out of order, or twice; with `inverse`, clock b."""
         if inverse:
-            return self._of_b().ambiguous
+            return self._of_b().disordered
         if self._turned is not None:
-            return self._turned._of_b().ambiguous
+            return self._turned._of_b().disordered
         found = [] if self._twice is None else [(self._twice.first, self._twice.last)]
         if self._hidden is not None:
             found.append(self._hidden.there())
