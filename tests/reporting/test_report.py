@@ -291,13 +291,13 @@ def test_a_picture_shows_what_was_worked_out():
     graph = ClockGraph("BOOTTIME")
     graph.add_snapshot(
         Snapshot(
-            {"BOOTTIME": seconds * S, "REALTIME": seconds * S + off + late},
+            {"BOOTTIME": seconds * S, "MONOTONIC_RAW": seconds * S + off + late},
             reference="BOOTTIME",
-            half_width_ns={"REALTIME": 300_000},
+            half_width_ns={"MONOTONIC_RAW": 300_000},
         )
     )
-    curves = graph.curves("BOOTTIME", "REALTIME")
-    _, offset, drift, _ = panels = graph.plot("BOOTTIME", "REALTIME").children
+    curves = graph.curves("BOOTTIME", "MONOTONIC_RAW")
+    _, offset, drift, _ = panels = graph.plot("BOOTTIME", "MONOTONIC_RAW").children
     us = 1e3
     band, *_, whiskers, dots, odd = (
         r.data_source.data for r in offset.renderers if r.level == "glyph"
