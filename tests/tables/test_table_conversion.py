@@ -80,8 +80,14 @@ def test_any_table_converts_as_the_graph_does(make, world):
             else:
                 reason = "resolved"
             assert row["ts_time"] == expected
-            assert row["ts_time_status"] == reason
-        if value is not None and row["ts_time_status"] in ("resolved", "ambiguous_source"):
+            # Far beyond snapshots that contradict each other nothing may bound a side.
+            is_open = policy == "tube" and row["ts_time_status"] == "one_sided"
+            assert row["ts_time_status"] == reason or (is_open and reason == "resolved")
+        if value is not None and row["ts_time_status"] in (
+            "resolved",
+            "one_sided",
+            "ambiguous_source",
+        ):
             sides = graph.convert(alone, src, dst, policy="tube", bounds=True, errors="mask")
             assert (row["ts_time_earliest"], row["ts_time_latest"]) == tuple(
                 side[0].as_py() for side in sides[1:]
