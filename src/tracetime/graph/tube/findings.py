@@ -200,8 +200,9 @@ def off_at_ends(
     ends = ends[odd[ends]]
     beside = sure[np.where(ends == 0, 0, -1)] if len(ends) else ends
     a = evidence.a.view(np.uint64)
-    spans = [] if is_constant else (np.maximum(a[ends], a[beside]) - np.minimum(a[ends], a[beside]))
-    spread = np.array(limits.spreads(map(int, spans)), dtype=np.int64) if len(spans) else 0
+    spans = np.maximum(a[ends], a[beside]) - np.minimum(a[ends], a[beside])
+    # As of `jumps`: between clocks that tick alike nothing drifts.
+    spread = np.array(limits.spreads((spans * (not is_constant)).tolist()), dtype=np.int64)
     half = evidence.half[beside]
     low, high = evidence.low.copy(), evidence.high.copy()
     wide = (low[ends] <= evidence.r[beside]) & (evidence.r[beside] <= high[ends])

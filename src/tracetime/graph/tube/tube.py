@@ -456,7 +456,7 @@ class Tube:
                 *changes,
                 findings.hidden_rate_changes(segments, self._curves, evidence, changes),
             ]
-            if self._hold is not None:
+            if self._hold is not None and len(self._hold.doubtful_ns):
                 found.append(
                     findings.off_at_ends(
                         evidence,
