@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels import graph as kernel
 from tracetime.clocks.ids import ClockId, ClockLike
@@ -17,9 +16,7 @@ from tracetime.graph.graph import Graph
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.messages import LONGEST_NS
 from tracetime.graph.tube.wraps import modulus_of
-from tracetime.graph.values import Given, take
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Given, Marks, Values, take
 
 
 def add_snapshot(graph: Graph, given: Snapshot | ReadingsByClock) -> None:
@@ -62,7 +59,7 @@ def _add_rows(
     clocks: Sequence[ClockId],
     values: Values,
     units: Values,
-    incremental: npt.NDArray[np.uint8],
+    incremental: Marks,
 ) -> None:
     trace_key = None if state.trace_clock is None else state.key(state.trace_clock)
     keys = [state.key(clock) for clock in clocks]

@@ -12,13 +12,12 @@ from tracetime._kernels import graph as kernel
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.graph.contents import Values
 from tracetime.graph.graph import Graph
 from tracetime.graph.state import GraphState, tied_by_messages
 from tracetime.graph.tube.evidence import FARTHEST
 from tracetime.graph.tube.orders import NO_MAX_DELAY
 from tracetime.graph.tube.results import Inconsistency
-from tracetime.graph.values import difference
+from tracetime.graph.values import Values, difference
 
 _FEW: Final = 2
 """So many orders tell nothing of rates."""

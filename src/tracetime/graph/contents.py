@@ -18,9 +18,7 @@ from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.graph.arguments import is_cpu_time
 from tracetime.graph.info import ClockInfo, Readings, SeriesInfo
 from tracetime.graph.state import GraphState
-from tracetime.graph.values import ascending
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Values, ascending
 
 
 class ClockLists:

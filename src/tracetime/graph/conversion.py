@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels.graph import scale
 from tracetime.clocks.ids import ClockId
@@ -26,14 +25,11 @@ from tracetime.graph.ticks import ns_per_tick, unit_of
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Bounds, Reached
 from tracetime.graph.tube.wraps import Counter, Near
-from tracetime.graph.values import Given, Result, take
+from tracetime.graph.values import Given, Marks, Result, Values, take
 
 if TYPE_CHECKING:
     from tracetime.graph.explanation import Explanation, Hop
     from tracetime.graph.tube.explanation import TubeExplanation
-
-Values = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.uint8]
 
 
 _AT_ONCE: Final = 1 << 16

@@ -13,9 +13,7 @@ import numpy.typing as npt
 
 from tracetime._kernels.graph import hop, make_grid, scale
 from tracetime.clocks.ids import ClockId
-
-Values = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.uint8]
+from tracetime.graph.values import Marks, Values
 
 
 @dataclass(frozen=True, eq=False, slots=True)

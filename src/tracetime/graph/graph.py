@@ -18,9 +18,10 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.arguments import PolicyName, refusal
 from tracetime.graph.contents import Contents, Numbering
-from tracetime.graph.floor import FloorHop, FloorRoute, Values
+from tracetime.graph.floor import FloorHop, FloorRoute
 from tracetime.graph.info import ClockInfo, OffsetVariations
 from tracetime.graph.state import GraphState, tied_by_messages
+from tracetime.graph.values import Values
 
 if TYPE_CHECKING:
     from tracetime.graph.tube.policy import TubePolicy

@@ -8,7 +8,6 @@ from functools import reduce
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels import graph as kernel
 from tracetime.clocks.families import posix_oscillator
@@ -20,8 +19,8 @@ from tracetime.graph.info import Readings
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.messages import Between, Boxes
+from tracetime.graph.values import Values
 
-Values = npt.NDArray[np.int64]
 Renamed = Callable[[ClockId], ClockId]
 
 _NO_NUMBER: Final = 0

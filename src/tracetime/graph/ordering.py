@@ -16,9 +16,7 @@ from tracetime.graph.graph import Graph
 from tracetime.graph.rate import saturated_ns
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.tube.one_clock import Side, Signs, signs_of
-from tracetime.graph.values import Given, take
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Given, Values, take
 
 
 def order(

@@ -5,11 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.errors import NO_PATH, OVERFLOW, REASONS, ConversionError
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Mask, Values
 
 MOST_DENOMINATOR = 1 << 40
 """Of a rate from snapshots: finer than any clock's reading, and products stay small."""
@@ -55,7 +53,7 @@ def nominal_ns(ticks: Values, ns_per_tick: Fraction) -> Values:
     return exact
 
 
-def saturated_ns(ticks: Values, ns_per_tick: Fraction) -> tuple[Values, npt.NDArray[np.bool_]]:
+def saturated_ns(ticks: Values, ns_per_tick: Fraction) -> tuple[Values, Mask]:
     """The ns as of `nominal_ns`, or the nearest int64, and a mask of those that do not fit."""
     exact = _exact_ns(ticks, ns_per_tick)
     if isinstance(exact, list):

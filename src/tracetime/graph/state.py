@@ -12,9 +12,10 @@ from tracetime._kernels.graph import Engine
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike, hashed_name
 from tracetime.graph.tube.event_readings import EventReadings
-from tracetime.graph.tube.measurements import Column, Measured, Read, Values
+from tracetime.graph.tube.measurements import Column, Measured, Read
 from tracetime.graph.tube.messages import Between
 from tracetime.graph.tube.orders import Orders
+from tracetime.graph.values import Values
 from tracetime.text import printable
 
 Key: TypeAlias = tuple[int, int, int, int]

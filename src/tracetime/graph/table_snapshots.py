@@ -21,11 +21,11 @@ from tracetime.columns.arrow_tables import (
 )
 from tracetime.columns.time_columns import TimeColumn, refuse_beyond, time_column
 from tracetime.errors import UsageError
+from tracetime.graph.values import Values
 from tracetime.text import printable
 
 _MOST_WIDTH_NS: Final = 10**18
 
-Values = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
 
 

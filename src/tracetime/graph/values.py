@@ -16,6 +16,17 @@ from tracetime.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Values: TypeAlias = npt.NDArray[np.int64]
+"""Readings, offsets or places."""
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+"""Which of some things."""
+
+Marks: TypeAlias = npt.NDArray[np.uint8]
+"""A status or bits of each of some things; none where 0."""
+
 Result: TypeAlias = "int | npt.NDArray[np.int64] | pa.Int64Array | None"
 """What timestamps become: an int, an array, or one of Arrow's where errors are masked."""
 
@@ -33,23 +44,21 @@ def ascending(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     return once
 
 
-def difference(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def difference(one: Values, other: Values) -> Floats:
     """The difference one - other, exact before it becomes a float, wherever int64 holds it."""
     # Subtracting in uint64 wraps, and the result is right where the true one fits.
     wrapped = (one.view(np.uint64) - other.view(np.uint64)).view(np.int64)
     return if_it_fits(wrapped, one.astype(np.float64) - other.astype(np.float64))
 
 
-def gains(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def gains(one: Values, other: Values) -> Floats:
     """The growth of one over the other, from each reading to the next; exact likewise."""
     steps, others = (np.diff(np.ascontiguousarray(v).view(np.uint64)) for v in (one, other))
     about = difference(one[1:], one[:-1]) - difference(other[1:], other[:-1])
     return if_it_fits((steps - others).view(np.int64), about)
 
 
-def if_it_fits(
-    wrapped: npt.NDArray[np.int64], about: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def if_it_fits(wrapped: Values, about: Floats) -> Floats:
     """The differences in int64, if none has wrapped; else `about`, an approximation."""
     return np.where(np.abs(about) < 9e18, wrapped.astype(np.float64), about)
 
@@ -57,13 +66,11 @@ def if_it_fits(
 class Given(NamedTuple):
     """Timestamps to convert: int64 values, a mask of the missing, and whether it was one int."""
 
-    values: npt.NDArray[np.int64]
+    values: Values
     missing: npt.NDArray[np.bool_] | None
     scalar: bool
 
-    def shaped(
-        self, values: npt.NDArray[np.int64], bad: npt.NDArray[np.uint8] | None, mask: bool
-    ) -> Result:
+    def shaped(self, values: Values, bad: npt.NDArray[np.uint8] | None, mask: bool) -> Result:
         """The results in the shape in which the timestamps were given; null where `bad`."""
         if self.scalar:
             return None if bad is not None and bad.item() else values.item()
@@ -152,7 +159,7 @@ def _check(value: int) -> int:
     return value
 
 
-def distances(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+def distances(one: Values, other: Values) -> npt.NDArray[np.uint64]:
     """Distances of values, in uint64: it holds the distance of any two int64."""
     apart: npt.NDArray[np.uint64] = np.maximum(one, other).view(np.uint64) - np.minimum(
         one, other

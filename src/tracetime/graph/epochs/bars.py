@@ -15,7 +15,8 @@ import numpy as np
 from tracetime._kernels.epochs import drifts
 from tracetime.graph.epochs.breaks import Findings
 from tracetime.graph.epochs.nodes import System
-from tracetime.graph.epochs.rows import OPEN, Values
+from tracetime.graph.epochs.rows import OPEN
+from tracetime.graph.values import Values
 
 
 class Bars(NamedTuple):

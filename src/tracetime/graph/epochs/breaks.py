@@ -15,12 +15,12 @@ from itertools import islice, product
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels.epochs import drifts
 from tracetime.graph.epochs.hitting_set import Choice, cheapest
 from tracetime.graph.epochs.nodes import Contradiction, Nodes, System, Zone
-from tracetime.graph.epochs.rows import OPEN, Values
+from tracetime.graph.epochs.rows import OPEN
+from tracetime.graph.values import Mask, Values
 
 ROW: Final = 20
 """The price of a row that is wrong: a match mistaken, a read delayed. Two cost more than BREAK."""
@@ -474,7 +474,7 @@ def _by_clock(remedies: Sequence[_Remedy]) -> dict[int, tuple[list[int], list[in
     }
 
 
-def _beside(nodes: Nodes) -> npt.NDArray[np.bool_]:
+def _beside(nodes: Nodes) -> Mask:
     """Which rows stand between others of their pair, `BESIDE` on each side, that agree."""
     rows, n = nodes.rows, len(nodes.one)
     pair = rows.pairs(len(nodes.clocks))

@@ -11,7 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.graph.epochs.rows import Clock, Rows, Values
+from tracetime.graph.epochs.rows import Clock, Rows
+from tracetime.graph.values import Values
 
 _NEAREST: Final = 4
 """Readings on each side of one, among which the one at its time is sought: a clock that was set

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels.epochs import Waits, drifts
 from tracetime.graph.epochs.instants import instants
-from tracetime.graph.epochs.rows import OPEN, Clock, Rows, Values
+from tracetime.graph.epochs.rows import OPEN, Clock, Rows
+from tracetime.graph.values import Mask, Values
 
 Zone = tuple[int, int]
 """The first and the last of the gaps that a clock jumped in one of."""
@@ -106,7 +106,7 @@ class Nodes:
         """The gap of a clock that an instant lies in, or that ends with it; -1 before all."""
         return int(np.searchsorted(self._latest[clock], at)) - 1
 
-    def gaps(self, cuts: Cuts) -> npt.NDArray[np.bool_]:
+    def gaps(self, cuts: Cuts) -> Mask:
         """Which nodes are the last before a gap that a clock may have jumped in, bool."""
         cut = np.zeros(len(self.readings) + 1, dtype=bool)
         for clock, zones in cuts.items():
@@ -114,13 +114,13 @@ class Nodes:
                 cut[self.first[clock] + first : self.first[clock] + last + 1] = True
         return cut[:-1]
 
-    def within(self, cuts: Cuts) -> npt.NDArray[np.bool_]:
+    def within(self, cuts: Cuts) -> Mask:
         """Which nodes lie within one zone, bool: they are of the epoch before it or after it."""
         zones = np.zeros(len(self.readings) + 1, dtype=np.int64)
         for clock, own in cuts.items():
             for first, last in own:
                 zones[self.first[clock] + first + 1 : self.first[clock] + last + 1] += 1
-        within: npt.NDArray[np.bool_] = zones[:-1] == 1
+        within: Mask = zones[:-1] == 1
         return within
 
     def weights(self, dropped: Iterable[int], slack_ns: Values) -> tuple[Values, ...]:
@@ -142,7 +142,7 @@ class Nodes:
         )
 
 
-def _weights(known: npt.NDArray[np.bool_], bound: Values, offset: Values) -> Values:
+def _weights(known: Mask, bound: Values, offset: Values) -> Values:
     """bound + offset where known and not too large, else `_HEAVIEST`."""
     weight = np.where(known, bound, 0) + offset
     weight[~known | (np.abs(weight) >= _HEAVIEST // 2)] = _HEAVIEST
@@ -183,7 +183,7 @@ class System:
         epoch = np.cumsum(begins) - 1
         self.epoch_first: Values = np.append(np.flatnonzero(begins), n)
         self.epoch_clock: Values = nodes.clock[self.epoch_first[:-1]]
-        self.epoch_within: npt.NDArray[np.bool_] = within[self.epoch_first[:-1]]
+        self.epoch_within: Mask = within[self.epoch_first[:-1]]
         self.node_at: Values = np.lexsort((nodes.readings, epoch))
         self.place_of = np.empty(n, dtype=np.int64)
         self.place_of[self.node_at] = np.arange(n)

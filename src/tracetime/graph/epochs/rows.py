@@ -15,11 +15,9 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels.epochs import drifts
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Mask, Values
 
 OPEN: Final = 1 << 62
 """Stands for a bound that says nothing: as a least time negative, as a greatest one positive."""
@@ -193,7 +191,7 @@ class Rows(NamedTuple):
         pair: tuple[int, int],
         one_ns: Values,
         bounds: tuple[Values, Values],
-        known: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]],
+        known: tuple[Mask, Mask],
     ) -> Rows:
         """Rows of bounds of how far the other clock was ahead when one read something.
 
@@ -233,6 +231,6 @@ class Rows(NamedTuple):
         """A number for the two clocks of each row, whichever is the first: lower * n + higher."""
         return np.minimum(self.one, self.other) * n_clocks + np.maximum(self.one, self.other)
 
-    def only(self, chosen: npt.NDArray[np.bool_] | Values) -> Rows:
+    def only(self, chosen: Mask | Values) -> Rows:
         """Some of them: those marked, or by place."""
         return Rows(*(column[chosen] for column in self))

@@ -17,7 +17,8 @@ from tracetime._kernels.epochs import drifts
 from tracetime.graph.epochs.bars import Bars, Paths, hull
 from tracetime.graph.epochs.breaks import Findings
 from tracetime.graph.epochs.nodes import System
-from tracetime.graph.epochs.rows import OPEN, WIDEST, Values
+from tracetime.graph.epochs.rows import OPEN, WIDEST
+from tracetime.graph.values import Values
 
 MOST_KNOTS: Final = 192
 """Exact readings of an epoch, about: each takes two searches for the shortest paths."""

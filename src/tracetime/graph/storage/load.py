@@ -42,9 +42,15 @@ from tracetime.graph.storage.save import (
 )
 from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.evidence import NOT_RECORDED
-from tracetime.graph.tube.measurements import Column, Corrected, Measured, Read, Values
+from tracetime.graph.tube.measurements import (
+    Column,
+    Corrected,
+    Measured,
+    Read,
+)
 from tracetime.graph.tube.messages import LONGEST_NS, Between, Boxes
 from tracetime.graph.tube.orders import NO_MAX_DELAY, OrderColumns, Orders
+from tracetime.graph.values import Values
 
 _MAGIC: Final = b"PK\x03\x04"
 _ARRAY: Final = re.compile(

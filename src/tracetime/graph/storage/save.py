@@ -22,7 +22,7 @@ from tracetime.clocks.domain import domain_facts
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.evidence import NOT_RECORDED
-from tracetime.graph.tube.measurements import Values
+from tracetime.graph.values import Values
 
 FORMAT: Final = 3
 """The version of the format; load.py refuses later ones."""

@@ -15,9 +15,8 @@ from tracetime.clocks.ids import FIRST_GLOBAL_CLOCK, ClockId
 from tracetime.graph.tube.evidence import WIDEST
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.own_intervals import Hold
+from tracetime.graph.values import Floats, Values
 
-Values = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
 _LEAST_NS: Final = 1_000

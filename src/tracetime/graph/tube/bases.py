@@ -10,14 +10,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels.evidence import cut
-from tracetime.graph.tube.evidence import Evidence, Values
+from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.limits import Limits
-from tracetime.graph.values import ascending
-
-Mask = npt.NDArray[np.bool_]
+from tracetime.graph.values import Mask, Values, ascending
 
 LEAST_TO_CONFIRM: Final = 8
 """So many snapshots of a segment confirm that one oscillator drives both clocks."""

@@ -10,20 +10,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ONE_SIDED, RESOLVED
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW
 from tracetime.graph.tube.limits import ONE, slope_up
+from tracetime.graph.values import Values
 
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count
     from tracetime.graph.tube.pair import Pair
 
-Values = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 # The kernels round bars to whole ns, away from the truth, and this module has floats.
 _ROUNDED_NS: Final = 4.0

@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels.evidence import close_bounds
-
-Values = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.uint8]
+from tracetime.graph.values import Marks, Values
 
 OPEN: Final = 1 << 62
 """A bound that says nothing."""

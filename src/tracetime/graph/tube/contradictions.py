@@ -9,15 +9,12 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, Evidence
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.segments import find_segments
 from tracetime.graph.tube.tube import Tube
-from tracetime.graph.values import difference
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Floats, Values, difference
 
 LEAST_BREAKS: Final = 2
 """A single break that only both together show may be a step between the two."""
@@ -32,7 +29,7 @@ class Contradiction(NamedTuple):
     """
 
     orders: Values
-    by_ns: npt.NDArray[np.float64]
+    by_ns: Floats
 
 
 def contradiction(pair: Pair) -> Contradiction | None:

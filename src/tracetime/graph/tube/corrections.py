@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels.evidence import cores
-from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence, Values
+from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.pieces import SHORTEST, Pieces
 from tracetime.graph.tube.segments import Segments
-from tracetime.graph.values import ascending
-
-Mask = npt.NDArray[np.bool_]
+from tracetime.graph.values import Mask, Values, ascending
 
 
 @dataclass(frozen=True, eq=False, slots=True)

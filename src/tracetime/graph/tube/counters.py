@@ -19,8 +19,7 @@ from tracetime.graph.rate import nominal_ns, saturated_ns
 from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.tube import Tube
 from tracetime.graph.tube.wraps import Counter, modulus_of, unfold_readings
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Values
 
 # How far apart the readings of a snapshot may be where no half-width is known: wraps are then
 # distinguished from resets on the safe side.

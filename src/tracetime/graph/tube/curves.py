@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.int_arrays import is_any_of
@@ -20,10 +19,7 @@ from tracetime.errors import ONE_SIDED, PLACED
 from tracetime.graph.tube.decimation import decimate
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.pair import Pair
-from tracetime.graph.values import ascending, difference, if_it_fits
-
-Values = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tracetime.graph.values import Floats, Mask, Values, ascending, difference, if_it_fits
 
 MOST_POINTS: Final = 1200
 """Points of a curve, or snapshots, about; more are decimated."""
@@ -67,7 +63,7 @@ class Seen(NamedTuple):
     number: Values
     hub: Values
     clock: Values
-    odd: npt.NDArray[np.bool_]
+    odd: Mask
 
 
 class Sampled(NamedTuple):
@@ -232,7 +228,7 @@ class _Frame:
         jumps = found.take(found.kind_is(*_JUMPS))
         self.froms, self.tos = jumps.a_from, jumps.a_to
         outliers = found.a_from[found.kind_is("outlier", "wrong_order")]
-        self.odd: npt.NDArray[np.bool_] = np.isin(self.a, outliers)
+        self.odd: Mask = np.isin(self.a, outliers)
         self.trend = self._longest_rate()
         self.stretch = np.searchsorted(self.tos, self.a, side="right")
         self.left = self.offset - self.trend * since(self.a, int(self.a[0]))
@@ -286,9 +282,7 @@ def _sampled(frame: _Frame, reach: tuple[int, int], most: int) -> tuple[Sampled,
     )
 
 
-def _draw(
-    frame: _Frame, points: Values, hidden: npt.NDArray[np.bool_], columns: npt.NDArray[np.float64]
-) -> None:
+def _draw(frame: _Frame, points: Values, hidden: Mask, columns: Floats) -> None:
     """Write what there is at some points: the tube, its half-width, and the error of floor.
 
     hidden: marks those that are not drawn, within zones; those without a bar are marked, too.
@@ -326,12 +320,12 @@ def _floor_error(frame: _Frame, points: Values, estimate: Floats) -> Floats:
     return np.abs(estimate - offset[before])
 
 
-def _within(points: Values, froms: Values, tos: Values) -> npt.NDArray[np.bool_]:
+def _within(points: Values, froms: Values, tos: Values) -> Mask:
     """Which points are between the ends of any zone."""
     some = froms < tos
     begun = np.searchsorted(np.sort(froms[some]), points, side="left")
     ended = np.searchsorted(np.sort(tos[some]), points, side="right")
-    inside: npt.NDArray[np.bool_] = begun > ended
+    inside: Mask = begun > ended
     return inside
 
 
@@ -346,7 +340,7 @@ def _seen(frame: _Frame, time: Floats, most: int) -> Seen:
     return Seen(time[few], height[few], half[few], frame.number[few], hub, clock, frame.odd[few])
 
 
-def _chosen(most: int, column: Floats, keep: npt.NDArray[np.bool_]) -> Values:
+def _chosen(most: int, column: Floats, keep: Mask) -> Values:
     """The points to draw: extremes, and regular ones, since extremes look like two lines."""
     regular = np.arange(len(column)) % max(1, -(-2 * len(column) // most)) == 0
     keep = regular if keep.sum() > most // 4 else keep | regular

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from tracetime.graph.values import ascending
+from tracetime.graph.values import Floats, Mask, Values, ascending
 
-Indices = npt.NDArray[np.int64]
+Indices = Values
 
 
-def decimate(
-    most: int, columns: list[npt.NDArray[np.float64]], keep: npt.NDArray[np.bool_] | None = None
-) -> Indices:
+def decimate(most: int, columns: list[Floats], keep: Mask | None = None) -> Indices:
     """Choose about `most` of some points, ascending.
 
     Of each bucket of neighbours the least and greatest of every column stay, so that no spike is
@@ -45,7 +42,7 @@ def decimate(
     return ascending(np.concatenate(chosen))
 
 
-def _firsts(marks: npt.NDArray[np.bool_], edges: Indices) -> Indices:
+def _firsts(marks: Mask, edges: Indices) -> Indices:
     """The first that is marked in each bucket that has any."""
     hits = np.flatnonzero(marks)
     bucket = np.searchsorted(edges, hits, side="right")

@@ -13,10 +13,9 @@ from tracetime.clocks.ids import ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.columns.ragged import Ragged
 from tracetime.graph.tube.results import PairDiscontinuity
+from tracetime.graph.values import Mask, Values
 
 Kind = Literal["suspend", "step", "reset", "outlier", "wrong_order", "rate_change", "possible_step"]
-Mask: TypeAlias = npt.NDArray[np.bool_]
-Values: TypeAlias = npt.NDArray[np.int64]
 Whole: TypeAlias = npt.NDArray[Any]
 """int64, or Python's integers where sums of two may be beyond that."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.graph.tube.lattice import Lattice
+from tracetime.graph.values import Floats, Mask, Values
 
 BLOCK: Final = 8
 """So many consecutive readings of events are kept together."""
@@ -24,7 +24,7 @@ class EventReadings(NamedTuple):
         differing, repeated: how many differ from the one before, and how many do not.
     """
 
-    some_ns: npt.NDArray[np.int64]
+    some_ns: Values
     differing: int
     repeated: int
 
@@ -37,7 +37,7 @@ class EventReadings(NamedTuple):
         return are_uneven(lattice.steps(self.some_ns), within)
 
 
-def are_uneven(times: npt.NDArray[np.float64], within: npt.NDArray[np.bool_]) -> bool:
+def are_uneven(times: Floats, within: Mask) -> bool:
     """Whether steps of readings, in periods of a lattice, vary: no grid of two or three is so.
 
     Args:

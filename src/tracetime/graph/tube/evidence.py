@@ -15,10 +15,7 @@ import numpy.typing as npt
 
 from tracetime.columns.ragged import Ragged
 from tracetime.errors import OVERFLOW, REASONS, ConversionError, UsageError
-
-Values = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Marks = npt.NDArray[np.uint8]
+from tracetime.graph.values import Floats, Marks, Values
 
 FARTHEST: Final = 1 << 61
 """Offsets and half-widths stay below this many ns (73 years), so that sums of them fit in int64."""

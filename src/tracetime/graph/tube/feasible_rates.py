@@ -10,10 +10,10 @@ import numpy as np
 from tracetime._kernels.evidence import cores
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.segments import only
+from tracetime.graph.values import Values
 
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import NotNegative
-    from tracetime.graph.tube.evidence import Values
     from tracetime.graph.tube.pair import Pair
     from tracetime.graph.tube.tube import Tube
 

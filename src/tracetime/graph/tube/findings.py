@@ -22,15 +22,15 @@ from tracetime.graph.tube.evidence import (
     OPEN_LOW,
     WIDEST,
     Evidence,
-    Values,
 )
 from tracetime.graph.tube.limits import ONE, Limits
 from tracetime.graph.tube.order_doubt import DEVIATIONS
 from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.order_knees import knee_zones
 from tracetime.graph.tube.runs import FEW, Runs
-from tracetime.graph.tube.segments import Mask, Segments
+from tracetime.graph.tube.segments import Segments
 from tracetime.graph.tube.unexplained import Unexplained
+from tracetime.graph.values import Mask, Values
 
 NEAR_ZERO: Final = 100
 """A clock that falls to less than this part of what it read was reset, not set back."""

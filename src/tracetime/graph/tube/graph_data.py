@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.event_readings import EventReadings
@@ -15,8 +12,7 @@ from tracetime.graph.tube.measurements import Measured
 from tracetime.graph.tube.messages import Between
 from tracetime.graph.tube.neighbours import Neighbours
 from tracetime.graph.tube.orders import Orders
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Values
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
@@ -20,11 +19,11 @@ from tracetime.graph.epochs.nodes import Nodes, System
 from tracetime.graph.epochs.rows import OPEN, Clock, Rows
 from tracetime.graph.epochs.tables import Table
 from tracetime.graph.tube.clock_rows import rows_of
-from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, Values
+from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.results import Reached
+from tracetime.graph.values import Mask, Values
 
-Mask = npt.NDArray[np.bool_]
 Domain = Callable[[ClockId], ClockDomain]
 
 

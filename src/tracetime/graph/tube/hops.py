@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ONE_SIDED, OVERFLOW, RESOLVED
@@ -16,8 +15,7 @@ from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.results import Reached
 from tracetime.graph.tube.tube import Converted
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Marks, Mask, Values
 
 _INT64: Final = np.iinfo(np.int64)
 
@@ -50,8 +48,8 @@ def hop(pair: Pair, src: ClockId, here: Reached, bars: Bars) -> Reached:
 
 
 def _still_open(
-    here: Reached, there: Converted, one_sided: npt.NDArray[np.bool_], low: Values, high: Values
-) -> tuple[Values, Values, npt.NDArray[np.uint8]]:
+    here: Reached, there: Converted, one_sided: Mask, low: Values, high: Values
+) -> tuple[Values, Values, Marks]:
     """Bars over a hop, and their status: a side that was open before it, or in it, is open."""
     lows = (here.earliest == _INT64.min) | (there.earliest == _INT64.min)
     highs = (here.latest == _INT64.max) | (there.latest == _INT64.max)
@@ -63,14 +61,14 @@ def _still_open(
     return low, high, np.where((worse == RESOLVED) & one_sided, np.uint8(ONE_SIDED), worse)
 
 
-def to_ns(values: Values, rate: Fraction) -> tuple[Values, npt.NDArray[np.bool_]]:
+def to_ns(values: Values, rate: Fraction) -> tuple[Values, Mask]:
     """Readings at `rate` ns a tick as ns, within int64; and which do not fit."""
     if rate == 1:
         return values, np.zeros(len(values), dtype=bool)
     return saturated_ns(values, rate)
 
 
-def to_ticks(ns: Values, rate: Fraction, up: float) -> tuple[Values, npt.NDArray[np.bool_]]:
+def to_ticks(ns: Values, rate: Fraction, up: float) -> tuple[Values, Mask]:
     """ns as readings of a clock with `rate` ns a tick: the first one, the nearest, or the last.
 
     up: 0, 0.5 or 1. A clock faster than 1 GHz has several ticks in a nanosecond.

@@ -14,10 +14,7 @@ from tracetime.graph.tube.limits import MOST_DRIFT
 from tracetime.graph.tube.measurements import Read
 from tracetime.graph.tube.messages import Boxes
 from tracetime.graph.tube.tick_periods import Tick
-from tracetime.graph.values import difference
-
-Values = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from tracetime.graph.values import Mask, Values, difference
 
 # Two years in ns: with it, sums of offsets, centres and half-widths stay below FARTHEST.
 _MARGIN: Final = 1 << 56

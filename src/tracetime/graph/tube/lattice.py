@@ -11,10 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.graph.values import ascending
-
-Values = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tracetime.graph.values import Floats, Values, ascending
 
 LEAST_READINGS: Final = 16
 """So many distinct readings show a period; fewer may lie on a lattice by chance."""

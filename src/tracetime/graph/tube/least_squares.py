@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-Values = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tracetime.graph.values import Floats, Values
 
 # No estimate is surer than a nanosecond: fits stay well-conditioned, and readings are whole.
 _LEAST_VARIANCE: Final = 1.0

@@ -13,7 +13,8 @@ import numpy as np
 
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.mesh import Mesh
-from tracetime.graph.tube.mesh_edges import Edges, Floats
+from tracetime.graph.tube.mesh_edges import Edges
+from tracetime.graph.values import Floats
 
 # What noise alone keeps open is within so many deviations of the estimates, and of its own scatter.
 _SURE: Final = 3.0

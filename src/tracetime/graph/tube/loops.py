@@ -8,7 +8,6 @@ from itertools import islice, pairwise
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import RESOLVED, ConversionError
@@ -19,8 +18,7 @@ from tracetime.graph.tube.neighbours import Neighbours
 from tracetime.graph.tube.pairs import Pairs
 from tracetime.graph.tube.results import Inconsistency, Reached
 from tracetime.graph.tube.triangles import Triangles
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Values
 
 # Of thousands of clocks there are millions of loops: so many are compared in about a second.
 _CHECKED_LOOPS: Final = 1024

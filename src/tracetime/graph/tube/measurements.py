@@ -6,14 +6,11 @@ from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import Snapshot
 from tracetime.graph.tube.evidence import NOT_RECORDED
-from tracetime.graph.values import ascending
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Mask, Values, ascending
 
 _NOTHING: Final = (np.empty(0, dtype=np.int64),) * 3
 NONE_STEERED: Final = _NOTHING
@@ -181,7 +178,7 @@ class _Grown:
             row[start : self._n] = column
 
 
-def _found(numbers: Values, snapshots: Values) -> tuple[Values, npt.NDArray[np.bool_]]:
+def _found(numbers: Values, snapshots: Values) -> tuple[Values, Mask]:
     """Places in `numbers` (ascending, not empty) of the `snapshots` found there, and which are."""
     at = np.searchsorted(numbers, snapshots)
     at[at == len(numbers)] = 0

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.bars import Bars
@@ -25,10 +24,8 @@ from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.mesh_edges import Edge, Edges, Read, spread
 from tracetime.graph.tube.path_bounds import Bound, bound_of, explained, is_usual, within
 from tracetime.graph.tube.results import Reached
+from tracetime.graph.values import Floats, Marks, Mask, Values
 
-Values = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.uint8]
-Floats = npt.NDArray[np.float64]
 Path = tuple[int, ...]
 
 # Of the paths that bound a side at some instant, those that do at most instants: the others add
@@ -229,7 +226,7 @@ class Mesh:
 def _held(
     values: Values,
     bound: Values,
-    held: npt.NDArray[np.bool_],
+    held: Mask,
     first: Values,
     last: Values,
     drift: float,

@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.bars import Bars
@@ -23,10 +22,7 @@ from tracetime.graph.tube.limits import Limits, slope_up
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.path_bounds import is_usual
 from tracetime.graph.tube.results import Reached
-
-Values = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Marks = npt.NDArray[np.uint8]
+from tracetime.graph.values import Floats, Marks, Mask, Values
 
 # Instants that a pair contributes at least.
 _FEWEST: Final = 2
@@ -269,9 +265,7 @@ def _exactly(values: Values) -> Reached:
     return Reached(values, values, values, np.zeros(len(values), dtype=np.uint8))
 
 
-def _offset(
-    there: Values, here: Values, known: npt.NDArray[np.bool_], drifted: Values | int = 0
-) -> Values:
+def _offset(there: Values, here: Values, known: Mask, drifted: Values | int = 0) -> Values:
     """there - here, and how far it may have drifted, ns; OPEN where unknown."""
     # Floats tell what fits.
     near = known & (np.abs(there.astype(np.float64) - here) < FARTHEST)

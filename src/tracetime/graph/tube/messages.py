@@ -13,27 +13,22 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
-from tracetime.graph.values import ascending
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Mask, Values, ascending
 
 LONGEST_NS: Final = 1 << 55
 """Bounds wider than this (a year) are useless and left out."""
 
 
-def equated(
-    one: ClockId, other: ClockId, one_ns: Values, other_ns: Values
-) -> npt.NDArray[np.bool_]:
+def equated(one: ClockId, other: ClockId, one_ns: Values, other_ns: Values) -> Mask:
     """Which snapshots of two clocks only equate two machines' clocks, from 0 on.
 
     Perfetto's rule ties machines without a RemoteClockSync in this way; it is not a reading.
     """
     if one.machine == other.machine:
         return np.zeros(len(one_ns), dtype=bool)
-    ruled: npt.NDArray[np.bool_] = (one_ns == 0) & (other_ns == 0)
+    ruled: Mask = (one_ns == 0) & (other_ns == 0)
     return ruled
 
 
@@ -127,9 +122,9 @@ class Between:
             return None if swapped is None else swapped.swapped()
         return None
 
-    def is_evidence(self, snapshots: Values) -> npt.NDArray[np.bool_]:
+    def is_evidence(self, snapshots: Values) -> Mask:
         """Which of some snapshots (by number) hold readings."""
         # np.isin would look at all of worked_out even for a pair that shares one snapshot.
         first = np.searchsorted(self.worked_out, snapshots)
-        found: npt.NDArray[np.bool_] = first == np.searchsorted(self.worked_out, snapshots, "right")
+        found: Mask = first == np.searchsorted(self.worked_out, snapshots, "right")
         return found

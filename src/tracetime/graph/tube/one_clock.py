@@ -15,10 +15,9 @@ from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.pairs import Pairs
 from tracetime.graph.tube.results import Reached
 from tracetime.graph.tube.stretches import AmbiguousValues
+from tracetime.graph.values import Mask, Values
 
-Values = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
-Mask = npt.NDArray[np.bool_]
 
 
 class Side(NamedTuple):

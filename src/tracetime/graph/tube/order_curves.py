@@ -11,10 +11,11 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.graph.tube.evidence import Evidence, Values
+from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.limits import Limits, slope_up
 from tracetime.graph.tube.order_estimate import LEAST_PINGS, OrderCurve, estimate_curve
 from tracetime.graph.tube.segments import Segments
+from tracetime.graph.values import Values
 
 _POINTS: Final = 65
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime._kernels.evidence import likelihoods, smooth_walk
-from tracetime.graph.tube.evidence import Floats
+from tracetime.graph.values import Floats
 
 DEVIATIONS: Final = 3.0
 """The rate may be so many of its deviations from the curve's, where it says how far it strays."""

@@ -17,8 +17,9 @@ import numpy as np
 
 from tracetime._kernels.evidence import curve_values, fastest, knee, smooth_pings
 from tracetime.columns.arrays import median, quantile
-from tracetime.graph.tube.evidence import WIDEST, Floats, Values
+from tracetime.graph.tube.evidence import WIDEST
 from tracetime.graph.tube.order_doubt import DEVIATIONS, STRAY, Pings, rates_left
+from tracetime.graph.values import Floats, Values
 
 PASSES: Final = 3
 """After so many the slope within a window no longer matters."""

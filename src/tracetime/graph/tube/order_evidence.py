@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.graph.rate import saturated_ns
 from tracetime.graph.tube.evidence import (
@@ -24,9 +23,7 @@ from tracetime.graph.tube.evidence import (
 )
 from tracetime.graph.tube.messages import LONGEST_NS
 from tracetime.graph.tube.orders import NO_MAX_DELAY, PairOrders
-from tracetime.graph.values import difference
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Mask, Values, difference
 
 # Products of a delay and a slope are of float64: 2^-50 of them is more than their rounding.
 _ROUNDING: Final = 1.0 + 2.0**-50
@@ -48,7 +45,7 @@ class OrderBounds(NamedTuple):
     low: Values
     high: Values
 
-    def only(self, chosen: npt.NDArray[np.bool_]) -> OrderBounds:
+    def only(self, chosen: Mask) -> OrderBounds:
         """Some of them."""
         columns = (column[chosen] for column in self[1:])
         return OrderBounds(self.orders.only(chosen), *columns)
@@ -94,7 +91,7 @@ class Intervals(NamedTuple):
     assumed: bool
     correction: Values | None
 
-    def only(self, chosen: npt.NDArray[np.bool_]) -> Intervals:
+    def only(self, chosen: Mask) -> Intervals:
         """Some of them."""
         correction = None if self.correction is None else self.correction[chosen]
         columns = (self.a_ns[chosen], self.r_ns[chosen], self.h_ns[chosen])
@@ -155,7 +152,7 @@ def bounds_of(orders: PairOrders, a: Scale, b: Scale, fastest: float, drift: flo
     return OrderBounds(orders, a_ns, low, high)
 
 
-def _near(a_ns: Values, b_ns: Values) -> npt.NDArray[np.bool_]:
+def _near(a_ns: Values, b_ns: Values) -> Mask:
     """Which readings are within what a tube holds."""
     near = np.ones(len(a_ns), dtype=bool)
     most = FARTHEST - _MARGIN

@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tracetime.graph.tube.corrections import Cores
-from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, Evidence, Values
+from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, Evidence
 from tracetime.graph.tube.order_doubt import DEVIATIONS
 from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.pieces import Pieces
 from tracetime.graph.tube.segments import Segments
+from tracetime.graph.values import Values
 
 
 class Zone(NamedTuple):

@@ -14,10 +14,11 @@ import numpy as np
 from tracetime._kernels.evidence import assemble, cones
 from tracetime._kernels.graph import make_grid
 from tracetime._kernels.tube import RowTable
-from tracetime.graph.tube.evidence import LOW_KNOWN, Floats, Marks, Values
+from tracetime.graph.tube.evidence import LOW_KNOWN
 from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.runs import Runs
 from tracetime.graph.tube.segments import Segments
+from tracetime.graph.values import Floats, Marks, Values
 
 _AT, _MODE, _BASE = 0, 13, 15
 """Words of a row's bar (_kernels/tube.pxd), with the bits of its mode:"""

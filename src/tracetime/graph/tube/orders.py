@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.info import OrdersInfo
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Values
 
 # Readings that show whether a clock ticks: so many of each of so many pairs.
 _MOST_SAMPLED: Final = 256

@@ -19,11 +19,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime._kernels.evidence import LATEST_NS
-from tracetime.graph.tube.evidence import Floats, Values
 from tracetime.graph.tube.limits import MOST_DRIFT, ONE
 from tracetime.graph.tube.order_rows import Rows, since
 from tracetime.graph.tube.runs import FEW, Runs
-from tracetime.graph.tube.segments import Mask, Segments
+from tracetime.graph.tube.segments import Segments
+from tracetime.graph.values import Floats, Mask, Values
 
 _BEFORE, _POINT, _BREAK, _AFTER = 0, 2, 3, 4
 """Kinds of rows (_kernels/evidence/runs.pxi)."""

@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.families import NEVER_SET
 from tracetime.clocks.ids import ClockId
@@ -25,9 +24,7 @@ from tracetime.graph.tube.slept import NEVER_SLEPT, Slept
 from tracetime.graph.tube.suspends import Split
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.tube import Tube
-from tracetime.graph.values import difference
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Values, difference
 
 # Points at which the median bar is taken: more change it little.
 _SAMPLES: Final = 512

@@ -15,7 +15,6 @@ from itertools import islice
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import (
@@ -50,9 +49,7 @@ from tracetime.graph.tube.suspends import Suspends, Zone, evidence_rows, split
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.tube import Tube
 from tracetime.graph.tube.wraps import Counter
-from tracetime.graph.values import ascending, difference
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Values, ascending, difference
 
 # Of a clock that was read beyond the pair: bars grow evenly there.
 _FEW_SAMPLES: Final = 64

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ONE_SIDED, RESOLVED
 from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW
 from tracetime.graph.tube.explanation import MeshHop
 from tracetime.graph.tube.results import Reached
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Mask, Values
 
 
 class Bound(NamedTuple):
@@ -37,9 +35,9 @@ def bound_of(path: Sequence[ClockId], there: Reached) -> Bound:
     )
 
 
-def is_usual(reached: Reached) -> npt.NDArray[np.bool_]:
+def is_usual(reached: Reached) -> Mask:
     """Which values are one instant that fits in int64."""
-    usual: npt.NDArray[np.bool_] = (reached.status == RESOLVED) | (reached.status == ONE_SIDED)
+    usual: Mask = (reached.status == RESOLVED) | (reached.status == ONE_SIDED)
     return usual
 
 

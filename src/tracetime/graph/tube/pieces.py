@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from tracetime.graph.tube.evidence import NOT_RECORDED, Values
+from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.segments import Segments
+from tracetime.graph.values import Mask, Values
 
 SHORTEST: Final = 3
 """Fewer snapshots between two changes prove no rate of their own."""
@@ -41,7 +41,7 @@ class Pieces:
     slack: Values
     correction: Values
 
-    def of(self, segments: npt.NDArray[np.bool_]) -> Pieces:
+    def of(self, segments: Mask) -> Pieces:
         """The pieces of some segments, marked."""
         mine = segments[self.segment]
         columns = (self.segment, self.first, self.last, self.slack, self.correction)
@@ -90,10 +90,10 @@ def _ends(first: Values, segments: Segments) -> tuple[Values, Values]:
 
 def _recorded(
     correction: Values,
-    known: npt.NDArray[np.bool_],
+    known: Mask,
     first: Values,
     last: Values,
-    together: npt.NDArray[np.bool_],
+    together: Mask,
 ) -> tuple[Values, Values]:
     """Slack and correction of each piece; together: which of them, before, joined the next."""
     limits = np.iinfo(np.int64)

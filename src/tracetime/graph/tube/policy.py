@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.ragged import Ragged
@@ -31,14 +30,13 @@ from tracetime.graph.tube.results import Inconsistency, Reached
 from tracetime.graph.tube.suspends import Zone
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.wraps import Counter, Near
+from tracetime.graph.values import Values
 
 if TYPE_CHECKING:
     from tracetime.graph.tube.explanation import MeshHop, TubeExplanation, TubeHop
     from tracetime.graph.tube.mesh import Mesh
     from tracetime.graph.tube.meshes import AnyMesh, Meshes
     from tracetime.graph.tube.one_clock import Side, Signs
-
-Values = npt.NDArray[np.int64]
 
 
 class TubePolicy:

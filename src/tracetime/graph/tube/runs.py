@@ -10,15 +10,12 @@ import numpy as np
 
 from tracetime._kernels.evidence import cones, cores, smooth_runs, strays
 from tracetime.graph.tube.bases import LEAST_TO_CONFIRM
-from tracetime.graph.tube.corrections import Cores, Mask, recorded_rates
+from tracetime.graph.tube.corrections import Cores, recorded_rates
 from tracetime.graph.tube.evidence import (
     HIGH_KNOWN,
     LOW_KNOWN,
     NOT_RECORDED,
     Evidence,
-    Floats,
-    Marks,
-    Values,
 )
 from tracetime.graph.tube.limits import (
     MOST_UNDECLARED_WANDER_PPM,
@@ -31,6 +28,7 @@ from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.order_knees import cut_at_knees, trimmed
 from tracetime.graph.tube.pieces import Pieces, find_pieces
 from tracetime.graph.tube.segments import Segments, only, segment_cones
+from tracetime.graph.values import Floats, Marks, Mask, Values
 
 MOST_IN_ZONES: Final = 0.05
 """Share of a segment's snapshots in knee zones above which an undeclared W is doubled."""

@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels.evidence import cones, faults, live
 from tracetime.graph.tube.bases import in_base, stretches
-from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, WIDEST, Evidence, Marks, Values
+from tracetime.graph.tube.evidence import (
+    HIGH_KNOWN,
+    LOW_KNOWN,
+    WIDEST,
+    Evidence,
+)
 from tracetime.graph.tube.limits import Limits, slope_up
-from tracetime.graph.values import ascending
-
-Mask = npt.NDArray[np.bool_]
+from tracetime.graph.values import Marks, Mask, Values, ascending
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels.evidence import faults
 from tracetime.graph.tube.discontinuities import Discontinuities
@@ -23,14 +22,11 @@ from tracetime.graph.tube.evidence import (
     OPEN_HIGH,
     OPEN_LOW,
     Evidence,
-    Marks,
-    Values,
 )
 from tracetime.graph.tube.findings import given_around, jumps
 from tracetime.graph.tube.limits import ONE, Limits
 from tracetime.graph.tube.segments import Segments
-
-Mask = npt.NDArray[np.bool_]
+from tracetime.graph.values import Marks, Mask, Values
 
 _BOTH: Final = LOW_KNOWN | HIGH_KNOWN
 

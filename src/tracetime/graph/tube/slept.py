@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, Values
+from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW
+from tracetime.graph.values import Values
 
 
 class Open(NamedTuple):

@@ -17,10 +17,10 @@ from tracetime._kernels.graph import make_grid
 from tracetime._kernels.tube import InverseTable, RowTable
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.graph.tube import findings
-from tracetime.graph.tube.evidence import Evidence, Values
+from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.limits import Limits
-from tracetime.graph.tube.segments import Mask, Segments
-from tracetime.graph.values import ascending
+from tracetime.graph.tube.segments import Segments
+from tracetime.graph.values import Mask, Values, ascending
 
 Interval = tuple[float, float]
 """Of readings of clock b, ends included: whole ns, or infinite."""

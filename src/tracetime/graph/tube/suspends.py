@@ -12,19 +12,17 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.columns.arrays import median
-from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, Values
+from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW
 from tracetime.graph.tube.joint_readings import JointReadings
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.order_evidence import Intervals, OrderBounds
 from tracetime.graph.tube.slept import Open, Slept
-from tracetime.graph.values import difference
+from tracetime.graph.values import Mask, Values, difference
 
-Mask = npt.NDArray[np.bool_]
 Shared = Callable[[ClockId, ClockId], tuple[Values, Values, Values]]
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]

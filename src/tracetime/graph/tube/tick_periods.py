@@ -12,17 +12,13 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import median, quantile
 from tracetime.graph.tube.event_readings import BLOCK, are_uneven
 from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.lattice import LEAST_READINGS, Lattice, find_lattices
-from tracetime.graph.values import ascending
-
-Values = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tracetime.graph.values import Floats, Mask, Values, ascending
 
 LEAST_TICK_NS: Final = 1_000
 """A shorter tick is within the half-width that is assumed of every reading."""
@@ -248,9 +244,9 @@ class Residuals(NamedTuple):
         return bool(self.median) and max(self.median) < _LEAST_SCATTER * period
 
 
-def _rises(past: Floats, span: Floats) -> npt.NDArray[np.bool_]:
+def _rises(past: Floats, span: Floats) -> Mask:
     """Whether a clock advanced over three readings."""
-    rises: npt.NDArray[np.bool_] = (past >= 0) & (past <= span) & (span > 0)
+    rises: Mask = (past >= 0) & (past <= span) & (span > 0)
     return rises
 
 

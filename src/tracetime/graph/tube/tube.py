@@ -23,9 +23,6 @@ from tracetime.graph.tube.evidence import (
     OPEN_HIGH,
     OPEN_LOW,
     Evidence,
-    Floats,
-    Marks,
-    Values,
 )
 from tracetime.graph.tube.findings import Around
 from tracetime.graph.tube.limits import ONE, Limits, slope_up
@@ -53,6 +50,7 @@ from tracetime.graph.tube.stretches import (
     stretches_of_b,
 )
 from tracetime.graph.tube.unexplained import at_jumps, unexplained
+from tracetime.graph.values import Floats, Marks, Values
 
 _NOWHERE: Final = np.empty((2, 0), dtype=np.int64)
 

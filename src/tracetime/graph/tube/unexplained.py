@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tracetime.graph.tube.evidence import Values
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.runs import MAY_JUMP, Runs
-from tracetime.graph.tube.segments import Mask, Segments, parted, segment_cones
+from tracetime.graph.tube.segments import Segments, parted, segment_cones
+from tracetime.graph.values import Mask, Values
 
 
 class Unexplained(NamedTuple):

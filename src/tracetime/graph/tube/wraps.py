@@ -18,9 +18,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import median
 from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, ConversionError
 from tracetime.graph.rate import nominal_ns
-from tracetime.graph.values import difference
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Values, difference
 
 _INT64: Final = np.iinfo(np.int64)
 _LONGEST: Final = 1 << 61
