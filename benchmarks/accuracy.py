@@ -39,9 +39,9 @@ from benchmarks.rivals import (
 )
 from benchmarks.steering import recorded_changes
 from benchmarks.table import Table
-from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.results import Bars
 from tracetime.graph.tube.tube import Tube
 
 D = 100e-6

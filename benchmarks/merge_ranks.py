@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from benchmarks.recorded import DATA
 from benchmarks.table import Table
 from tools.make_ranks import Rank, make_ranks
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.report import report_of
 

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from benchmarks.table import Table
 from tools.make_ranks import START_NS, RankClock
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.report import MergeReport, report_of
 

@@ -33,7 +33,7 @@ from benchmarks.order_worlds import (
 )
 from benchmarks.table import Table
 from tracetime import ClockGraph, PairDiscontinuity, Snapshot, clock_id, open_trace
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 
 US: Final = 1_000
 HOST_NS: Final = 10**12

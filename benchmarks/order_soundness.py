@@ -33,7 +33,7 @@ from benchmarks.order_worlds import (
 )
 from benchmarks.table import Table
 from tracetime import ClockGraph, Snapshot
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 
 C: Final = "com.example.c"
 US: Final = 1_000

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime import ClockDomain, ClockGraph
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "helpers"))
 

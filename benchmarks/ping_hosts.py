@@ -45,7 +45,7 @@ from benchmarks.relayed_hosts import (
 )
 from benchmarks.table import Table
 from tracetime import open_trace
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 from tracetime.hosts.messages import bracket
 from tracetime.hosts.ping import HERE, THERE, Pinging, graph_of
 from tracetime.hosts.recording import write_exchanges

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime import ClockGraph, ClockId
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 
 Values = npt.NDArray[np.int64]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.clocks import Floats, Values, nanoseconds
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 from tracetime.graph.tube.tube import Tube
 
 

@@ -33,7 +33,7 @@ from benchmarks.worlds import (
     times,
 )
 from tracetime import ClockDomain, ClockGraph, open_trace
-from tracetime.graph.tube.bars import Bars as Bar
+from tracetime.graph.tube.results import Bars as Bar
 
 S: Final = 1_000_000_000
 CONVERSIONS: Final = 1_000

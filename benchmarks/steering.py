@@ -7,9 +7,9 @@ import numpy as np
 from benchmarks.clocks import START_NS, Pair, Values, knees, nanoseconds, snapshots
 from benchmarks.rivals import outside, queries
 from benchmarks.table import Table
+from tracetime.graph.tube.corrections import correction_of
 from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.limits import Limits
-from tracetime.graph.tube.pieces import correction_of
 from tracetime.graph.tube.tube import Tube
 
 SPACING_S = 10.0

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from benchmarks.table import Table
 from tracetime import ClockGraph, Snapshot
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -24,8 +24,8 @@ from tracetime.doctor.placement import _beyond
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.graph.contents import Contents
 from tracetime.graph.graph import Graph
+from tracetime.graph.tube.loops import Triangles
 from tracetime.graph.tube.paths import Paths
-from tracetime.graph.tube.triangles import Triangles
 from tracetime.graph.tube.tube import Tube
 from tracetime.reporting.facts import gather
 

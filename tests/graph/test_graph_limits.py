@@ -26,9 +26,9 @@ from tracetime.analysis.floor_cost import ConstantOffsets
 from tracetime.clocks.snapshot import MOST_SCALED_PPM
 from tracetime.graph.clock_graph import from_bytes, inner, to_bytes
 from tracetime.graph.clock_names import fold
-from tracetime.graph.tube.distances import HOPS_A_TUBE, STEPS_A_TUBE
-from tracetime.graph.tube.event_readings import EventReadings
+from tracetime.graph.tube.lattice import EventReadings
 from tracetime.graph.tube.messages import LONGEST_NS, Between, Boxes
+from tracetime.graph.tube.paths import HOPS_A_TUBE, STEPS_A_TUBE
 
 S = 1_000_000_000
 AT = np.arange(1, 13, dtype=np.int64) * S

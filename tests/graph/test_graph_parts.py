@@ -15,9 +15,8 @@ from tracetime.clocks.families import steadiness
 from tracetime.graph.contents import ClockLists
 from tracetime.graph.tube.counters import _ANYWHERE, _apart, _Known, _nearest, _turns
 from tracetime.graph.tube.curves import _offsets, _points, _within, ppm_of, since
-from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.graph_data import GraphData
-from tracetime.graph.tube.lattice import Lattice
+from tracetime.graph.tube.lattice import EventReadings, Lattice
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.tick_periods import Residuals, Ticks, _rises, _some
 from tracetime.graph.tube.wraps import Counter, open_wraps

@@ -9,8 +9,8 @@ import pytest
 
 from tracetime import ClockDomain, ClockGraph, ClockId, ConversionError, Snapshot, UsageError
 from tracetime.graph.clock_names import named
-from tracetime.graph.tube.distances import too_many_tubes
 from tracetime.graph.tube.evidence import Evidence
+from tracetime.graph.tube.graph_data import too_many_tubes
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.wraps import Counter, open_wraps
 

@@ -13,8 +13,8 @@ import pytest
 from tracetime import ClockDomain, ClockGraph, ClockId, ConversionError, Snapshot
 from tracetime.errors import OVERFLOW
 from tracetime.graph.tube.explanation import TubeExplanation, TubeHop
-from tracetime.graph.tube.hops import hop, to_ns, to_ticks
 from tracetime.graph.tube.loops import Loops
+from tracetime.graph.tube.pair import hop, to_ns, to_ticks
 from tracetime.graph.tube.results import Inconsistency, Reached
 
 S = 1_000_000_000

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime import ClockDomain, ClockGraph, Snapshot
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 
 S = 1_000_000_000
 

@@ -30,7 +30,7 @@ from tracetime.errors import (
 )
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.clock_graph import inner
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 
 if TYPE_CHECKING:
     from msgspec import Meta

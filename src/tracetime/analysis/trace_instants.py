@@ -12,7 +12,7 @@ from tracetime.graph.arguments import PolicyName
 from tracetime.trace.events_table import REALTIME
 
 if TYPE_CHECKING:
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
     from tracetime.trace.trace import Trace
 
 _TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]

@@ -23,7 +23,7 @@ from tracetime._kernels.common.columns import count_crossing, count_others
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ConversionError
 from tracetime.graph.graph import Graph
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 from tracetime.trace.events_table import Columns
 from tracetime.trace.slice_ends import Rows, SliceEnds
 

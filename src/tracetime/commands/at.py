@@ -28,8 +28,8 @@ from tracetime.errors import UsageError
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.explanation import Explanation
-    from tracetime.graph.tube.bars import Bars
     from tracetime.graph.tube.explanation import TubeExplanation
+    from tracetime.graph.tube.results import Bars
     from tracetime.trace.trace import Trace
 
 REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])

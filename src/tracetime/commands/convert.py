@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tracetime.analysis.summary import ClockUse, Summary, Unresolved
     from tracetime.analysis.trace_instants import Span
     from tracetime.graph.arguments import PolicyName
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
     from tracetime.trace.trace import Trace
     from tracetime.verbs.convert import SlicesSummary
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tracetime.fleet import FleetSummary, Progress
     from tracetime.graph.arguments import PolicyName
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
 
 # The progress of a run over many traces: a line on a terminal, in a log one now and then.
 

@@ -21,7 +21,7 @@ from tracetime.text import printable
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.clock_graph import ClockGraph
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
     from tracetime.trace.trace import Trace
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -29,7 +29,7 @@ from tracetime.text import printable
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
     from tracetime.sql.session import Result, Session
     from tracetime.trace.trace import Trace
 

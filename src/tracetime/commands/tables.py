@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tracetime.clocks.domain import ClockDomain
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.clock_graph import ClockGraph
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
     from tracetime.tables.file_conversion import TableSummary
 
 F = TypeVar("F", bound=Callable[..., Any])

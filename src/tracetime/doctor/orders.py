@@ -21,7 +21,7 @@ from tracetime.doctor.contradictions import against_snapshots
 from tracetime.doctor.finding import EventSelection, Finding
 from tracetime.errors import TracetimeError
 from tracetime.graph.tube.evidence import WIDEST
-from tracetime.graph.tube.loop_disagreements import loop_disagreements
+from tracetime.graph.tube.mesh import loop_disagreements
 from tracetime.graph.tube.orders import PairOrders
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.results import PairDiscontinuity

@@ -21,7 +21,7 @@ from tracetime.trace.open_options import OpenOptions
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
 
 __all__ = [
     "MEMORY",

@@ -12,7 +12,7 @@ from tracetime.trace.open_options import OpenOptions
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
 
 Table = Literal["events", "slices", "findings"]
 """The tables that runs are about, each in a directory of this name."""

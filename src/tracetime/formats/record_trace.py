@@ -22,7 +22,7 @@ from tracetime.formats.trace_file import TraceFile
 from tracetime.formats.trace_folder import TraceFolder
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.clock_graph import ClockGraph
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 from tracetime.trace.error_bars import PlacementObserver
 from tracetime.trace.events_table import CUT_OFF, EARLY, Columns, Kind, Vocabulary
 from tracetime.trace.open_options import OpenOptions

@@ -24,7 +24,7 @@ from tracetime.trace.slices_table import OPEN, SLICES_SCHEMA, Args, Owners, Stri
 if TYPE_CHECKING:
     from tracetime._kernels.slices import SliceTables
     from tracetime.clocks.ids import ClockId
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
     from tracetime.trace.trace import Trace
 
 Entries: TypeAlias = npt.NDArray[np.int32]

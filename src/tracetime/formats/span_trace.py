@@ -20,7 +20,7 @@ from tracetime.errors import PLACED as PLACED_STATUSES
 from tracetime.formats.record_trace import RecordTrace
 from tracetime.formats.replayed_slices import Entries, ReplayedSlices, go_on
 from tracetime.graph.clock_graph import inner
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.event_clocks import ClockNumbers
 from tracetime.trace.events_table import CUT_OFF, EARLY, Columns

@@ -32,8 +32,7 @@ from tracetime.graph.arguments import (
 from tracetime.graph.facts import GraphFacts, with_given_names
 from tracetime.graph.graph import Graph
 from tracetime.graph.state import GraphState
-from tracetime.graph.tube.bars import Bars, check_bars
-from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
+from tracetime.graph.tube.results import Bars, Bounds, Inconsistency, PairDiscontinuity, check_bars
 from tracetime.graph.values import Result, take
 
 if TYPE_CHECKING:

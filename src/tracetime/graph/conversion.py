@@ -22,8 +22,7 @@ from tracetime.graph.clock_names import named
 from tracetime.graph.facts import clock_named
 from tracetime.graph.graph import Graph
 from tracetime.graph.ticks import ns_per_tick, unit_of
-from tracetime.graph.tube.bars import Bars
-from tracetime.graph.tube.results import Bounds, Reached
+from tracetime.graph.tube.results import Bars, Bounds, Reached
 from tracetime.graph.tube.wraps import Counter, Near
 from tracetime.graph.values import Given, Marks, Result, Values, take
 

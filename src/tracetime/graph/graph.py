@@ -215,11 +215,10 @@ class Graph:
 
     def _make_tubes(self) -> TubePolicy:
         # Some thirty modules that the floor policy does not need.
-        from tracetime.graph.tube.distances import Reach
-        from tracetime.graph.tube.graph_data import GraphData
+        from tracetime.graph.tube.graph_data import GraphData, Neighbours
         from tracetime.graph.tube.machines import Machines, Together
-        from tracetime.graph.tube.neighbours import Neighbours
         from tracetime.graph.tube.pairs import Pairs
+        from tracetime.graph.tube.paths import Reach
         from tracetime.graph.tube.policy import TubePolicy
         from tracetime.graph.tube.tick_periods import Ticks
 

@@ -17,7 +17,7 @@ from tracetime.graph.arguments import SNAPSHOT_FAULTS
 from tracetime.graph.graph import Graph
 from tracetime.graph.info import Readings
 from tracetime.graph.state import GraphState
-from tracetime.graph.tube.event_readings import EventReadings
+from tracetime.graph.tube.lattice import EventReadings
 from tracetime.graph.tube.messages import Between, Boxes
 from tracetime.graph.values import Values
 

@@ -14,8 +14,8 @@ from tracetime.graph.conversion import by_name, conversion_error, convert_with_b
 from tracetime.graph.facts import clock_named
 from tracetime.graph.graph import Graph
 from tracetime.graph.rate import saturated_ns
-from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.tube.one_clock import Side, Signs, signs_of
+from tracetime.graph.tube.results import Bars, check_bars
 from tracetime.graph.values import Given, Values, take
 
 

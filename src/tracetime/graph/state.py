@@ -11,7 +11,7 @@ from tracetime._kernels import graph as kernel
 from tracetime._kernels.graph import Engine
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike, hashed_name
-from tracetime.graph.tube.event_readings import EventReadings
+from tracetime.graph.tube.lattice import EventReadings
 from tracetime.graph.tube.measurements import Column, Measured, Read
 from tracetime.graph.tube.messages import Between
 from tracetime.graph.tube.orders import Orders

@@ -12,8 +12,7 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.errors import AS_IS, PLACED, ConversionError
 from tracetime.formats.perfetto.schema import KINDS
-from tracetime.graph.tube.bars import Bars
-from tracetime.graph.tube.results import Reached
+from tracetime.graph.tube.results import Bars, Reached
 from tracetime.merging.merged_traces import MergedTraces
 from tracetime.trace.error_bars import ErrorBars, TubeFaults
 from tracetime.trace.events_table import Columns

@@ -19,7 +19,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from tracetime.columns.arrow_tables import exact_in_pandas
 from tracetime.errors import TracetimeError, UsageError
-from tracetime.graph.tube.bars import check_bars
+from tracetime.graph.tube.results import check_bars
 from tracetime.sql.events import EXTRAS, NAMES, Extras, extras_in, unqualified_extras_in
 from tracetime.sql.files import Files
 from tracetime.sql.functions import FUNCTIONS, Convert, TraceTime, cast
@@ -29,7 +29,7 @@ from tracetime.text import did_you_mean
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
     from tracetime.trace.trace import Trace
 
 T = TypeVar("T")

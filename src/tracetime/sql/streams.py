@@ -17,7 +17,7 @@ from tracetime.graph.arguments import PolicyName
 
 if TYPE_CHECKING:
     from tracetime.graph.clock_graph import ClockGraph
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
 
 # The view of traces that all statements of a session share.
 

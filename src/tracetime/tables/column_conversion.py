@@ -33,8 +33,7 @@ from tracetime.graph.conversion import with_reasons
 from tracetime.graph.facts import clock_named
 from tracetime.graph.graph import Graph
 from tracetime.graph.ticks import refuse_floor_of_ticks
-from tracetime.graph.tube.bars import Bars
-from tracetime.graph.tube.results import Reached
+from tracetime.graph.tube.results import Bars, Reached
 from tracetime.text import printable
 from tracetime.trace.event_clocks import run_starts
 from tracetime.trace.events_table import EVENTS_SCHEMA, statuses

@@ -28,7 +28,7 @@ from tracetime.errors import UsageError
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.graph.clock_graph import ClockGraph, from_bytes, inner, to_bytes
 from tracetime.graph.ticks import refuse_floor_of_ticks
-from tracetime.graph.tube.bars import Bars, check_bars
+from tracetime.graph.tube.results import Bars, check_bars
 from tracetime.tables.column_conversion import AddedColumns, ColumnConversion, name_of
 from tracetime.text import did_you_mean, printable
 from tracetime.trace.events_table import BATCH_ROWS

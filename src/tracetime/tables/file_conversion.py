@@ -31,7 +31,7 @@ from tracetime.graph.arguments import PolicyName
 from tracetime.graph.clock_graph import ClockGraph, inner
 from tracetime.graph.facts import clock_named
 from tracetime.graph.ticks import why_floor_may_be_wrong
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 from tracetime.tables.column_conversion import name_of
 from tracetime.tables.conversion import CLOCK_COLUMN, convert_in_units, target_of
 from tracetime.tables.inputs import TableSource

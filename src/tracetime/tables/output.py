@@ -20,7 +20,7 @@ from tracetime.columns.arrays import arrow_of
 from tracetime.columns.arrow_tables import exact_in_pandas
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import PolicyName
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 from tracetime.tables.writers import TableWriter
 from tracetime.text import printable
 

@@ -31,8 +31,7 @@ from tracetime.errors import (
 )
 from tracetime.graph.graph import Graph
 from tracetime.graph.rate import saturated_ns
-from tracetime.graph.tube.bars import Bars
-from tracetime.graph.tube.results import Reached
+from tracetime.graph.tube.results import Bars, Reached
 from tracetime.graph.tube.wraps import open_wraps
 from tracetime.trace.event_clocks import Rows, by_clock, machine_indexes
 from tracetime.trace.events_table import CUT_OFF, EARLY, SOURCE_STATUS, SOURCE_TIME, Columns

@@ -21,7 +21,7 @@ from tracetime.graph.arguments import PolicyName, check_policy
 
 if TYPE_CHECKING:
     from tracetime.graph.clock_graph import ClockGraph
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
 
 Columns = dict[str, npt.NDArray[Any]]
 """Rows of a trace as NumPy arrays of one length, by name: those of `EVENTS_SCHEMA` with codes for

@@ -13,7 +13,7 @@ import pyarrow as pa
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import arrow_of, texts_of
 from tracetime.graph.graph import Graph
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.events_table import Columns
 

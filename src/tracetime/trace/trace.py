@@ -20,7 +20,7 @@ from tracetime.errors import TraceError, TracetimeError, UsageError
 from tracetime.graph import upper
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.graph.clock_graph import ClockGraph, inner
-from tracetime.graph.tube.bars import Bars, check_bars
+from tracetime.graph.tube.results import Bars, check_bars
 from tracetime.text import html_text, printable
 from tracetime.trace.error_bars import ErrorBars, PlacementObserver, TubeFaults
 from tracetime.trace.events_table import (

@@ -35,7 +35,7 @@ from tracetime.trace.events_table import Columns, record_batch, schema_of, with_
 if TYPE_CHECKING:
     from tracetime.analysis.trace_instants import Span
     from tracetime.clocks.json_types import Count
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
     from tracetime.trace.facts import TraceWarning
     from tracetime.trace.trace import Trace
 

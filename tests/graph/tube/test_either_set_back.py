@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pair_graphs import S, measured
 
 from tracetime import ClockGraph, ClockId
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 
 BOOT, COARSE, REALTIME = ClockId(6), ClockId(4), ClockId(1)
 LOW, HIGH = ClockId(200), ClockId(201)

@@ -10,7 +10,7 @@ import pytest
 from seeds import seeds
 
 from tracetime import ClockDomain, ClockGraph
-from tracetime.graph.tube.feasible_rates import FeasibleRates, feasible_rates
+from tracetime.graph.tube.binding import FeasibleRates, feasible_rates
 
 A, B = "com.example.a", "com.example.b"
 S = 10**9

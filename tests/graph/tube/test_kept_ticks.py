@@ -9,7 +9,7 @@ import pytest
 from kept import check_kept
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Reading, Snapshot
-from tracetime.graph.tube.event_readings import BLOCK, EventReadings
+from tracetime.graph.tube.lattice import BLOCK, EventReadings
 
 S = 1_000_000_000
 APP, OTHER = ClockId.parse("com.example.app"), ClockId.parse("com.example.other")

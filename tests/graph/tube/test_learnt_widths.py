@@ -27,8 +27,8 @@ from benchmarks.undeclared import (
 )
 from tracetime import ClockDomain, ClockGraph, Snapshot, diagnose, open_trace
 from tracetime.graph.tube.assumed_widths import learnt
-from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.results import Bars
 
 S, MS = 1_000_000_000, 1_000_000
 Values = npt.NDArray[np.int64]

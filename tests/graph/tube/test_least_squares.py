@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tracetime.graph.tube.least_squares import fit
+from tracetime.graph.tube.closing import fit
 
 
 def rms(values):

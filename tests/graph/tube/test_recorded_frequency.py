@@ -14,9 +14,9 @@ from seeds import seeds
 from simulated import Machine, usual_clocks
 
 from tracetime import ClockGraph, ClockId, Snapshot, UsageError, open_trace, record
+from tracetime.graph.tube.corrections import SCALED_PPM, correction_of
 from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence
 from tracetime.graph.tube.limits import ONE, Limits
-from tracetime.graph.tube.pieces import SCALED_PPM, correction_of
 from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.graph.tube.tube import Tube
 

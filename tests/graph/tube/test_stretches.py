@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tracetime as tt
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 
 S = 1_000_000_000
 GPU = "com.example.gpu"

@@ -10,12 +10,12 @@ import pytest
 
 from tracetime import ClockGraph, ClockId, Snapshot, TraceError
 from tracetime.graph.routes import SearchBudget, detour, least_error
-from tracetime.graph.tube.distances import Reach
 from tracetime.graph.tube.evidence import NOT_RECORDED
+from tracetime.graph.tube.graph_data import Neighbours, untied
 from tracetime.graph.tube.machines import Machines
 from tracetime.graph.tube.measurements import Column, Corrected, Measured, Read
 from tracetime.graph.tube.messages import Between, Boxes
-from tracetime.graph.tube.neighbours import Neighbours, untied
+from tracetime.graph.tube.paths import Reach
 
 
 def on(machine: int, clock: int = 6) -> ClockId:

@@ -30,8 +30,8 @@ from fuzz.costly import (
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import REASONS
 from tracetime.graph.routes import SearchBudget, least_error
+from tracetime.graph.tube.graph_data import Neighbours
 from tracetime.graph.tube.messages import Between
-from tracetime.graph.tube.neighbours import Neighbours
 from tracetime.graph.tube.pairs import Pairs
 from tracetime.graph.tube.paths import Paths
 from tracetime.graph.tube.tube import Tube

@@ -9,8 +9,8 @@ from drifting import GPU, S, drifting
 from tracetime import ClockGraph, ClockId, Snapshot
 from tracetime.clocks.domain import ClockDomain
 from tracetime.graph.tube import loops
-from tracetime.graph.tube.hops import hop
-from tracetime.graph.tube.triangles import Triangles
+from tracetime.graph.tube.loops import Triangles
+from tracetime.graph.tube.pair import hop
 
 
 def test_loops_that_contradict_are_found():

@@ -12,9 +12,9 @@ from seeds import seeds
 
 from tracetime import ConversionError, UsageError
 from tracetime.graph.rate import learn_rate, nominal_ns, saturated_ns
+from tracetime.graph.tube.corrections import correction_of, find_pieces
 from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence
 from tracetime.graph.tube.limits import ONE, Limits
-from tracetime.graph.tube.pieces import correction_of, find_pieces
 from tracetime.graph.tube.segments import find_segments
 from tracetime.graph.tube.stretches import _ambiguous, _parts
 from tracetime.graph.tube.tube import Tube

@@ -37,7 +37,7 @@ from tracetime.formats.chrome_json.launches import early_kernels
 from tracetime.formats.chrome_json.odd_times import Resolutions, odd_times
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.clock_graph import ClockGraph, inner
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 from tracetime.text import count
 from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import BATCH_ROWS, CUT_OFF, EARLY, Columns, Kind, Vocabulary

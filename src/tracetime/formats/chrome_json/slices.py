@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.reader import EventObserver
     from tracetime.clocks.ids import ClockId
     from tracetime.formats.chrome_json.odd_times import Resolutions
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
     from tracetime.trace.trace import Trace
 
 Read: TypeAlias = "Callable[[EventObserver], object]"

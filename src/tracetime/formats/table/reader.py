@@ -30,7 +30,7 @@ from tracetime.formats.table.snapshot_tables import clocks_of_columns, clocks_of
 from tracetime.formats.table.stored_tables import StoredTable, errors_of, stored_table
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.arguments import PolicyName, check_policy
-from tracetime.graph.tube.bars import Bars, check_bars
+from tracetime.graph.tube.results import Bars, check_bars
 from tracetime.text import printable
 from tracetime.trace.error_bars import PlacementObserver
 from tracetime.trace.events_table import NAMES_SCHEMA, TEXTS, Columns, Kind, Vocabulary

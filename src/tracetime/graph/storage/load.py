@@ -40,8 +40,8 @@ from tracetime.graph.storage.save import (
     WORKED_OUT,
     clocks_of_rows,
 )
-from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.evidence import NOT_RECORDED
+from tracetime.graph.tube.lattice import EventReadings
 from tracetime.graph.tube.measurements import (
     Column,
     Corrected,

@@ -12,9 +12,8 @@ from tracetime.clocks.json_facts import as_json
 from tracetime.graph.clock_names import named
 from tracetime.graph.explanation import ConversionFacts, Outside, farthest_outside, reading
 from tracetime.graph.ticks import Side, Unit
-from tracetime.graph.tube.bars import Bars
-from tracetime.graph.tube.binding import BindingOrder
-from tracetime.graph.tube.feasible_rates import FeasibleRates
+from tracetime.graph.tube.binding import BindingOrder, FeasibleRates
+from tracetime.graph.tube.results import Bars
 from tracetime.text import count, duration
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from tracetime.graph.tube.evidence import (
     Evidence,
 )
 from tracetime.graph.tube.limits import ONE, Limits
+from tracetime.graph.tube.order_curves import knee_zones
 from tracetime.graph.tube.order_doubt import DEVIATIONS
 from tracetime.graph.tube.order_estimate import OrderCurve
-from tracetime.graph.tube.order_knees import knee_zones
 from tracetime.graph.tube.runs import FEW, Runs
 from tracetime.graph.tube.segments import Segments
 from tracetime.graph.tube.unexplained import Unexplained

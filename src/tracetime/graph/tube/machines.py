@@ -20,8 +20,8 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import ConversionError
 
 if TYPE_CHECKING:
+    from tracetime.graph.tube.graph_data import Neighbours
     from tracetime.graph.tube.group import Group
-    from tracetime.graph.tube.neighbours import Neighbours
     from tracetime.graph.tube.pair import Pair
     from tracetime.graph.tube.pairs import Pairs
     from tracetime.graph.tube.results import Reached

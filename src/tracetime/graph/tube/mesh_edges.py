@@ -14,14 +14,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime.clocks.ids import ClockId
-from tracetime.graph.tube.bars import Bars
-from tracetime.graph.tube.closing import MOST_INSTANTS, OPEN
+from tracetime.graph.tube.closing import MOST_INSTANTS, OPEN, is_usual
 from tracetime.graph.tube.evidence import FARTHEST, OPEN_HIGH, OPEN_LOW
-from tracetime.graph.tube.hops import hop
 from tracetime.graph.tube.limits import Limits, slope_up
-from tracetime.graph.tube.pair import Pair
-from tracetime.graph.tube.path_bounds import is_usual
-from tracetime.graph.tube.results import Reached
+from tracetime.graph.tube.pair import Pair, hop
+from tracetime.graph.tube.results import Bars, Reached
 from tracetime.graph.values import Floats, Marks, Mask, Values
 
 # Instants that a pair contributes at least.

@@ -9,11 +9,9 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import RESOLVED
-from tracetime.graph.tube.bars import Bars
-from tracetime.graph.tube.hops import hop, to_ns
-from tracetime.graph.tube.pair import Pair
+from tracetime.graph.tube.pair import Pair, hop, to_ns
 from tracetime.graph.tube.pairs import Pairs
-from tracetime.graph.tube.results import Reached
+from tracetime.graph.tube.results import Bars, Reached
 from tracetime.graph.tube.stretches import AmbiguousValues
 from tracetime.graph.values import Mask, Values
 

@@ -30,20 +30,18 @@ from tracetime.columns.arrays import median
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, OVERFLOW, REASONS, ConversionError
 from tracetime.graph.rate import learn_rate, saturated_ns
 from tracetime.graph.tube.assumed_widths import learnt, least_assumed_ns, widened
+from tracetime.graph.tube.corrections import correction_of
 from tracetime.graph.tube.counters import Counters
-from tracetime.graph.tube.distances import too_many_tubes
 from tracetime.graph.tube.evidence import NOT_RECORDED, WIDEST, Evidence
-from tracetime.graph.tube.graph_data import GraphData
+from tracetime.graph.tube.graph_data import GraphData, too_many_tubes, untied
 from tracetime.graph.tube.joint_readings import JointReadings, with_tick
 from tracetime.graph.tube.lattice import Lattice
 from tracetime.graph.tube.limits import Limits, Rise, slope_up
 from tracetime.graph.tube.messages import Boxes, equated
-from tracetime.graph.tube.neighbours import untied
 from tracetime.graph.tube.order_evidence import Intervals, OrderBounds, Scale, bounds_of
 from tracetime.graph.tube.orders import PairOrders
 from tracetime.graph.tube.own_intervals import Hold
 from tracetime.graph.tube.pair import Gathered, Pair
-from tracetime.graph.tube.pieces import correction_of
 from tracetime.graph.tube.set_backs import is_better, read_twice, sweep
 from tracetime.graph.tube.suspends import Suspends, Zone, evidence_rows, split
 from tracetime.graph.tube.tick_periods import Tick

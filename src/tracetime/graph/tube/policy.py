@@ -1,6 +1,6 @@
 """The tube policy over a whole graph: conversions with bars, along paths of least error.
 
-One hop is a pair's tube (`pairs.py`, `hops.py`); here values go over several.
+One hop is a pair's tube (`pairs.py`, `pair.py`); here values go over several.
 """
 
 from __future__ import annotations
@@ -16,17 +16,14 @@ import numpy as np
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.ragged import Ragged
 from tracetime.errors import AMBIGUOUS_SOURCE, ConversionError
-from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.discontinuities import Discontinuities, PairDiscontinuities
-from tracetime.graph.tube.distances import Reach
-from tracetime.graph.tube.hops import hop, outside, to_ns, unit_of
+from tracetime.graph.tube.graph_data import Neighbours, alone
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.machines import Machines, Together
-from tracetime.graph.tube.neighbours import Neighbours, alone
-from tracetime.graph.tube.pair import Pair
+from tracetime.graph.tube.pair import Pair, hop, outside, to_ns, unit_of
 from tracetime.graph.tube.pairs import Pairs
-from tracetime.graph.tube.paths import Paths
-from tracetime.graph.tube.results import Inconsistency, Reached
+from tracetime.graph.tube.paths import Paths, Reach
+from tracetime.graph.tube.results import Bars, Inconsistency, Reached
 from tracetime.graph.tube.suspends import Zone
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.wraps import Counter, Near
@@ -301,9 +298,8 @@ def _meshes_of(
 
 def _step(pair: Pair, src: ClockId, before: Reached, after: Reached, bars: Bars) -> TubeHop:
     """A hop of one value over a pair, from src."""
-    from tracetime.graph.tube.binding import binding_orders
+    from tracetime.graph.tube.binding import binding_orders, feasible_rates
     from tracetime.graph.tube.explanation import TubeHop
-    from tracetime.graph.tube.feasible_rates import feasible_rates
 
     dst = pair.b if src == pair.a else pair.a
     on_a, _ = to_ns((before if src == pair.a else after).estimate, pair.a_rate)

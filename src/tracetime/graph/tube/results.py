@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.errors import OPEN_ENDED
+from tracetime.errors import OPEN_ENDED, UsageError
 
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count
+
 
 Converted = TypeVar("Converted")
 Side = TypeVar("Side")
@@ -86,3 +87,15 @@ class Inconsistency(NamedTuple):
     via: tuple[ClockId, ...]
     at_ns: int
     gap_ns: Count
+
+
+# The two kinds of error bars that a tube gives.
+
+Bars: TypeAlias = Literal["estimated", "guaranteed"]
+"""What bars are to hold: as far as snapshots show, or as long as the declared limits do."""
+
+
+def check_bars(bars: str) -> None:
+    """Raise UsageError for an unknown kind of bars."""
+    if bars not in ("estimated", "guaranteed"):
+        raise UsageError(f"bars are 'estimated' or 'guaranteed', not {bars!r}")

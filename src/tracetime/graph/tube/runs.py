@@ -10,7 +10,7 @@ import numpy as np
 
 from tracetime._kernels.evidence import cones, cores, smooth_runs, strays
 from tracetime.graph.tube.bases import LEAST_TO_CONFIRM
-from tracetime.graph.tube.corrections import Cores, recorded_rates
+from tracetime.graph.tube.corrections import Cores, Pieces, find_pieces, recorded_rates
 from tracetime.graph.tube.evidence import (
     HIGH_KNOWN,
     LOW_KNOWN,
@@ -23,10 +23,8 @@ from tracetime.graph.tube.limits import (
     Limits,
     slope_up,
 )
-from tracetime.graph.tube.order_curves import shown_wander
+from tracetime.graph.tube.order_curves import cut_at_knees, shown_wander, trimmed
 from tracetime.graph.tube.order_estimate import OrderCurve
-from tracetime.graph.tube.order_knees import cut_at_knees, trimmed
-from tracetime.graph.tube.pieces import Pieces, find_pieces
 from tracetime.graph.tube.segments import Segments, only, segment_cones
 from tracetime.graph.values import Floats, Marks, Mask, Values
 

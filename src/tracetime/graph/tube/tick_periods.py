@@ -15,9 +15,8 @@ import numpy as np
 
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import median, quantile
-from tracetime.graph.tube.event_readings import BLOCK, are_uneven
 from tracetime.graph.tube.graph_data import GraphData
-from tracetime.graph.tube.lattice import LEAST_READINGS, Lattice, find_lattices
+from tracetime.graph.tube.lattice import BLOCK, LEAST_READINGS, Lattice, are_uneven, find_lattices
 from tracetime.graph.values import Floats, Mask, Values, ascending
 
 LEAST_TICK_NS: Final = 1_000

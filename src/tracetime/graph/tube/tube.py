@@ -15,7 +15,6 @@ from tracetime._kernels.graph import make_grid
 from tracetime._kernels.tube import InverseTable, RowTable
 from tracetime.errors import AMBIGUOUS_SOURCE, ONE_SIDED, OVERFLOW, RESOLVED, UsageError
 from tracetime.graph.tube import findings
-from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.tube.discontinuities import Discontinuities
 from tracetime.graph.tube.evidence import (
     HIGH_KNOWN,
@@ -37,10 +36,10 @@ from tracetime.graph.tube.order_rows import (
     with_curves,
 )
 from tracetime.graph.tube.own_intervals import Hold, holding_intervals, holding_rows
+from tracetime.graph.tube.results import Bars, check_bars
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
 from tracetime.graph.tube.set_backs import Spans, possible_set_backs, united, untold
-from tracetime.graph.tube.slept import NEVER_SLEPT, Slept
 from tracetime.graph.tube.stretches import (
     AmbiguousValues,
     Held,
@@ -49,6 +48,7 @@ from tracetime.graph.tube.stretches import (
     inverse_of,
     stretches_of_b,
 )
+from tracetime.graph.tube.suspends import NEVER_SLEPT, Slept
 from tracetime.graph.tube.unexplained import at_jumps, unexplained
 from tracetime.graph.values import Floats, Marks, Values
 

@@ -24,7 +24,7 @@ from tracetime.formats.perfetto.schema import KINDS
 from tracetime.formats.trace_file import BEGINNING, Budget, TraceFile
 from tracetime.graph.clock_graph import ClockGraph
 from tracetime.graph.info import FlowCounts
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Bars
 from tracetime.trace.events_table import SOURCE_STATUS, SOURCE_TIME, Columns
 from tracetime.trace.facts import TraceWarning
 from tracetime.trace.open_options import OpenOptions

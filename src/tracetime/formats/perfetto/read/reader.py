@@ -36,8 +36,8 @@ from tracetime.graph.clock_graph import ClockGraph, coat, inner
 from tracetime.graph.graph import Graph
 from tracetime.graph.info import FlowCounts
 from tracetime.graph.state import GraphState
-from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.lattice import LEAST_READINGS
+from tracetime.graph.tube.results import Bars
 from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import BATCH_ROWS, Columns, Vocabulary
 from tracetime.trace.facts import (

@@ -32,7 +32,7 @@ from tracetime.trace.slices_table import SliceReading
 
 if TYPE_CHECKING:
     from tracetime._kernels.perfetto.importer import PacketObserver
-    from tracetime.graph.tube.bars import Bars
+    from tracetime.graph.tube.results import Bars
     from tracetime.trace.trace import Trace
 
 # The readings at the events of slices: for each entry of a log, the columns that place it.
