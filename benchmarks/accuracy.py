@@ -57,7 +57,7 @@ def local_brackets(table: Table, n_seeds: int) -> None:
         pair = oscillator(rng)
         a = nanoseconds(np.arange(0, 3590, 10.0))
         r, h = snapshots(pair, a, *brackets(rng, len(a)))
-        tube = Tube.build(Evidence.of(a, r, h), CRYSTALS)
+        tube = Tube(Evidence.of(a, r, h), CRYSTALS)
         q = queries(rng, 0, 3580, 20_000)
         truth = pair.at(q)
         error = tube.convert(q).estimate - truth
@@ -91,7 +91,7 @@ def pinged(table: Table, n_seeds: int) -> None:
         pair = oscillator(rng)
         a = nanoseconds(np.arange(0, 3590, 10.0))
         r, h = snapshots(pair, a, *pings(rng, len(a)))
-        tube = Tube.build(Evidence.of(a, r, h), CRYSTALS)
+        tube = Tube(Evidence.of(a, r, h), CRYSTALS)
         q = queries(rng, 0, 3580, 5_000)
         truth = pair.at(q)
         error = rms(tube.convert(q).estimate - truth)
@@ -154,7 +154,7 @@ def few(table: Table, n: int) -> None:
             pair = knees(rng, 4000, np.array([rng.uniform(-D, D)]), np.array([]))
             a = nanoseconds(1000 + np.arange(count) * 10.0)
             r, h = snapshots(pair, a, *brackets(rng, count))
-            tube = Tube.build(Evidence.of(a, r, h), CRYSTALS)
+            tube = Tube(Evidence.of(a, r, h), CRYSTALS)
             ends = np.array([-60.0, -10.0, 10.0, 60.0])
             q = nanoseconds(
                 np.concatenate(
@@ -193,7 +193,7 @@ def knees_of(table: Table, n: int) -> None:
             pair, limits, seconds = bending(rng, most)
             a = nanoseconds(np.arange(0, seconds, 10.0))
             r, h = snapshots(pair, a, *brackets(rng, len(a)))
-            tube = Tube.build(Evidence.of(a, r, h), limits)
+            tube = Tube(Evidence.of(a, r, h), limits)
             q = queries(rng, 0, (a[-1] - START_NS) * 1e-9, 3_000)
             truth = pair.at(q)
             out += outside(tube, q, truth) > 0
@@ -221,7 +221,7 @@ def widths(table: Table) -> None:
     a = nanoseconds(np.arange(0, 3590, 10.0))
     r, h = snapshots(pair, a, *brackets(rng, len(a)))
     q = queries(rng, 0, 3580, 2_000)
-    tube = Tube.build(Evidence.of(a, r, h), CRYSTALS)
+    tube = Tube(Evidence.of(a, r, h), CRYSTALS)
     run = tube.runs.slope[0] / 2**52, tube.runs.width[0] / 2**52
     cones: tuple[tuple[Bars, tuple[float, float]], ...] = (
         ("guaranteed", (0.0, 2 * D)),
@@ -237,7 +237,7 @@ def widths(table: Table) -> None:
     rng = np.random.default_rng(8)
     straight = knees(rng, 4000, np.array([0.0]), np.array([]))
     r, h = snapshots(straight, a, np.full(len(a), 49.0), rng.uniform(-49, 49, len(a)))
-    got = Tube.build(Evidence.of(a, r, h), SHARED).convert(q)
+    got = Tube(Evidence.of(a, r, h), SHARED).convert(q)
     half = float(np.median(got.latest - got.earliest) / 2)
     table.row(
         "width, shared oscillator, 10 s, h 50 ns",

@@ -55,7 +55,7 @@ def real(table: Table, shared: Limits) -> None:
     for phase in range(10):
         pick = np.arange(phase * 10, len(b), 100)
         a = nominal_ns(ticks, learn_rate(ticks[pick], b[pick]))
-        tube = Tube.build(Evidence.of(a[pick], (b - a)[pick], h[pick]), shared)
+        tube = Tube(Evidence.of(a[pick], (b - a)[pick], h[pick]), shared)
         span = (a >= a[pick[0]]) & (a <= a[pick[-1]])
         errors.append(tube.convert(a[span]).estimate - b[span])
         straight.append(linear(a[pick], (b - a)[pick], a[span]) - b[span])
@@ -78,7 +78,7 @@ def slewed(table: Table, shared: Limits) -> None:
         errors, straight, medians, out = [], [], [], 0
         for phase in range(10):
             pick = np.arange(phase * step // 10, len(a), step)
-            tube = Tube.build(Evidence.of(a[pick], (b - a)[pick], h[pick]), shared)
+            tube = Tube(Evidence.of(a[pick], (b - a)[pick], h[pick]), shared)
             span = (a >= a[pick[0]]) & (a <= a[pick[-1]])
             errors.append(tube.convert(a[span]).estimate - b[span])
             medians.append(float(np.median(np.abs(errors[-1]))))

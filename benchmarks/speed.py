@@ -133,7 +133,7 @@ def tube() -> list[Row]:
     """The tube with bounds, both ways, against a copy and against a lookup by NumPy."""
     limits = Limits(200e-6, 1e-6)
     evidence = drifting(SNAPSHOTS)
-    made = Tube.build(evidence, limits)
+    made = Tube(evidence, limits)
     random = np.random.default_rng(1)
     values = np.sort(random.integers(evidence.a[0], evidence.a[-1], TIMESTAMPS))
     order = random.permutation(TIMESTAMPS)
@@ -173,7 +173,7 @@ def tube() -> list[Row]:
             ),
         ]
     many = drifting(10**6)
-    built, ordered = compared(lambda: Tube.build(many, limits), lambda: np.sort(many.r))
+    built, ordered = compared(lambda: Tube(many, limits), lambda: np.sort(many.r))
     rows.append(
         Row(
             "tube of 10^6 snapshots",

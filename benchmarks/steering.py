@@ -46,7 +46,7 @@ def recorded_changes(table: Table, n: int) -> None:
         changes += int(np.sum(np.diff(scaled_ppm) != 0))
         for recorded in out:
             correction = correction_of(np.zeros_like(a), scaled_ppm) if recorded else None
-            tube = Tube.build(Evidence.of(a, r, h, correction=correction), LIMITS)
+            tube = Tube(Evidence.of(a, r, h, correction=correction), LIMITS)
             out[recorded] += outside(tube, q, truth) > 0
             guaranteed_out += outside(tube, q, truth, "guaranteed") > 0
     table.row(

@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.exact_bars import between, guaranteed_bars
 from benchmarks.table import Table
-from tracetime.graph.epochs.bars import guaranteed_bars
 from tracetime.graph.epochs.breaks import Findings, find_breaks
 from tracetime.graph.epochs.nodes import Nodes
 from tracetime.graph.epochs.rows import Clock, Rows
@@ -97,7 +97,7 @@ def jumping_world(rng: np.random.Generator, most_clocks: int = 8) -> JumpingWorl
             received[k] -= int(10 ** rng.uniform(7.5, 9))
             mistaken.add(n_rows + k)
             to_mistake -= 1
-        rows.append(Rows.between([Clock(DRIFT)] * n, (i, j), (clocks[i](sent), received)))
+        rows.append(between([Clock(DRIFT)] * n, (i, j), (clocks[i](sent), received)))
         n_rows += len(sent)
     return JumpingWorld(clocks, culprit, Rows.all(*rows), mistaken)
 

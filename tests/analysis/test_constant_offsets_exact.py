@@ -72,7 +72,7 @@ def test_an_estimate_is_no_steeper_than_the_limits_nor_than_a_line_and_its_wande
     at = [0, 1_000_000, 8 * S]
     graph = ClockGraph()
     graph.add_snapshot({REFERENCE: np.array(at), CLOCK: np.array(at)})
-    wander = graph._graph.tubes.limits(CLOCK, REFERENCE).wander
+    wander = graph._graph.tubes.pairs.limits(CLOCK, REFERENCE).wander
     assert limit(at, [0, 1_000, 0]) == 1_504 + math.ceil(
         (2.5e-7 + 2 * wander) * (8 * S - 1_000_000) / 4
     )

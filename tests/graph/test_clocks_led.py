@@ -53,10 +53,10 @@ SET_BACK = [([0, 1], False, S), ([0, 1], False, 2 * S), ([0, 1], True, S), ([1, 
 def test_a_tube_leads_where_a_path_of_tubes_is_found(found):
     asked, searched = tied(found), tied(found)
     for source in CLOCKS[1:]:
-        leads = asked._graph.tubes.leads(source, CLOCKS[0])
+        leads = asked._graph.tubes.paths.leads(source, CLOCKS[0])
         assert leads == has_path(searched, source, CLOCKS[0])
         assert asked._graph.tubes.are_linked(source, CLOCKS[0]) >= leads
-    assert not asked._graph.tubes._pairs._made
+    assert not asked._graph.tubes.pairs._made
 
 
 offsets = st.integers(-3, 3)

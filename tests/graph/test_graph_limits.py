@@ -469,10 +469,12 @@ def test_order_is_by_the_steadier_clock_that_was_not_set_back() -> None:
     policy = graph._graph.tubes
     realtime, monotonic, boottime = ClockId(1), ClockId(3), ClockId(6)
     assert (
-        policy.reference(realtime, monotonic) == monotonic == policy.reference(monotonic, realtime)
+        policy.paths.reference(realtime, monotonic)
+        == monotonic
+        == policy.paths.reference(monotonic, realtime)
     )
-    assert policy.reference(realtime, boottime) == boottime
-    assert policy.reference(boottime, monotonic) == monotonic
+    assert policy.paths.reference(realtime, boottime) == boottime
+    assert policy.paths.reference(boottime, monotonic) == monotonic
     assert graph.order((4 * S, "REALTIME"), (6 * S, "MONOTONIC")) == 0
     assert graph.order((2 * S, "REALTIME"), (9 * S, "MONOTONIC")) == -1
 
@@ -482,12 +484,12 @@ def test_order_of_two_clocks_that_were_set_back_is_by_a_third() -> None:
     back = np.where(AT >= 6 * S, 3 * S, 0)
     graph.add_snapshot({"MONOTONIC": AT, "REALTIME": AT - back, 200: AT - 2 * back})
     policy = graph._graph.tubes
-    assert policy.reference(ClockId(1), ClockId(200)) == ClockId(3)
+    assert policy.paths.reference(ClockId(1), ClockId(200)) == ClockId(3)
     assert graph.order((11 * S, "REALTIME"), (2 * S, 200)) == 1
     alone = ClockGraph()
     alone.add_snapshot({"REALTIME": AT - back, 200: AT - 2 * back})
     with pytest.raises(ConversionError, match="no snapshot"):
-        alone._graph.tubes.reference(ClockId(1), ClockId(3))
+        alone._graph.tubes.paths.reference(ClockId(1), ClockId(3))
 
 
 def test_a_half_width_that_holds_a_tick_already_grows_no_more() -> None:
@@ -504,7 +506,7 @@ def test_a_half_width_that_holds_a_tick_already_grows_no_more() -> None:
                 half_width_ns={200: half},
             )
         )
-        assert graph._graph.tubes.observed_tick(ClockId(200)) is not None
+        assert graph._graph.tubes.pairs.observed_tick(ClockId(200)) is not None
         results[half] = graph._graph.tubes.pair(ClockId(6), ClockId(200)).half_width_ns
     width = int(np.ceil(results[0]))
     assert results[tick - 1] == tick - 1 + width

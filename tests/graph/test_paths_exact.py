@@ -385,26 +385,26 @@ def test_hops_along_clocks_that_were_set_back_cost_more_than_any_bar() -> None:
     graph = ClockGraph()
     graph.add_snapshot({"MONOTONIC": at, "REALTIME": at - back, A: at - 2 * back})
     policy, realtime = graph._graph.tubes, ClockId(1)
-    assert policy._pairs.was_set_back(realtime)
+    assert policy.pairs.was_set_back(realtime)
     for ends in ((realtime, A), (A, realtime)):
         # Above all that a bar can be, which is half of int64.
-        assert policy._paths.bar_ns(*ends) == 9_223_372_036_854_775_808.0
+        assert policy.paths.bar_ns(*ends) == 9_223_372_036_854_775_808.0
     pair = policy.pair(monotonic, realtime)
     assert (
-        policy._paths.bar_ns(monotonic, realtime)
-        == policy._paths.bar_ns(realtime, monotonic)
+        policy.paths.bar_ns(monotonic, realtime)
+        == policy.paths.bar_ns(realtime, monotonic)
         == pair.bar_ns
     )
     slept = ClockGraph()
     slept.add_snapshot({"BOOTTIME": at + back, "MONOTONIC": at, A: at})
     policy = slept._graph.tubes
     pair = policy.pair(boottime, A)
-    assert policy._paths.bar_ns(boottime, A) == pair.bar_ns
-    assert policy._paths.bar_ns(A, boottime) == pair.bar_ns + 1_125_899_906_842_624
-    assert policy._paths.bar_ns(A, monotonic) == policy.pair(A, monotonic).bar_ns
+    assert policy.paths.bar_ns(boottime, A) == pair.bar_ns
+    assert policy.paths.bar_ns(A, boottime) == pair.bar_ns + 1_125_899_906_842_624
+    assert policy.paths.bar_ns(A, monotonic) == policy.pair(A, monotonic).bar_ns
     assert policy.path(A, boottime) == [A, monotonic, boottime]
     assert policy.path(boottime, A) == [boottime, A]
-    fault = policy._paths.bar_ns(A, ClockId(777))
+    fault = policy.paths.bar_ns(A, ClockId(777))
     assert isinstance(fault, ConversionError)
     assert fault.message == "no snapshot or order has both 200 and 777"
     with pytest.raises(ConversionError, match="the rate of TSC is unknown"):

@@ -177,7 +177,7 @@ def test_of_a_machine_that_nothing_ties_no_tubes_are_made():
     events = [event(2, clock, machine=CLIENT) for clock in clocks]
     with opened(trace(*HOST, ASKED, known, *events)) as read:
         assert set(read.read_all("tube")["status"].to_pylist()) == {"no_path"}
-        assert not read.clocks._graph.tubes._pairs._made
+        assert not read.clocks._graph.tubes.pairs._made
 
 
 def test_a_sync_that_bounds_nothing_leaves_the_rule_and_no_bar():

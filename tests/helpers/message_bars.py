@@ -7,7 +7,8 @@ from message_worlds import PPM, Bounds, S, Values, World
 
 from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, WIDEST, Evidence
 from tracetime.graph.tube.limits import Limits
-from tracetime.graph.tube.tube import Converted, Tube
+from tracetime.graph.tube.results import Reached
+from tracetime.graph.tube.tube import Tube
 
 
 def drift_bars(
@@ -40,10 +41,10 @@ def tube_of(world: World, declared: bool = False, drift: float = 200 * PPM) -> T
     bounds = world.bounds()
     low = np.where(bounds.above, OPEN_LOW, bounds.bound)
     high = np.where(bounds.above, bounds.bound, OPEN_HIGH)
-    return Tube.build(Evidence.of_bounds(bounds.a, low, high), Limits(drift, 1 * PPM, declared))
+    return Tube(Evidence.of_bounds(bounds.a, low, high), Limits(drift, 1 * PPM, declared))
 
 
-def asked(world: World, tube: Tube, seconds: float) -> tuple[Values, Converted, Values]:
+def asked(world: World, tube: Tube, seconds: float) -> tuple[Values, Reached, Values]:
     """Readings of A every 100 ms, what the tube says, and the true reading of B."""
     at = (np.arange(1, seconds - 1, 0.1) * S).astype(np.int64) + world.a_ns
     return at, tube.convert(at), at + np.rint(world.truth(at)).astype(np.int64) + world.origin_ns

@@ -84,12 +84,12 @@ class ConstantOffsets:
             return 0.0
         one_to_next = float(np.max(np.abs(np.diff(offsets)[moved]) / gaps[moved]))
         # A line of least squares is no steeper than that, nor than twice the spread over its span.
-        limits = self._graph.tubes.limits(clock, self._reference)
+        limits = self._graph.tubes.pairs.limits(clock, self._reference)
         overall = 2 * float(offsets.max() - offsets.min()) / float(at.max() - at.min())
         return min(one_to_next, overall + 2 * limits.wander, limits.drift)
 
     def _is_constant(self, clock: ClockId) -> bool:
-        clocks = frozenset({clock, *self._graph.tubes.neighbours(clock)})
+        clocks = frozenset({clock, *self._graph.tubes.neighbours[clock]})
         if clocks not in self._known:
             self._known[clocks] = self._pairs_are_constant(clocks)
         return self._known[clocks]
@@ -111,7 +111,7 @@ class ConstantOffsets:
         snapshots, ours, theirs = self._graph.shared(one, other)
         if not len(snapshots):
             return False
-        used, *_ = self._graph.tubes.shared(one, other)
+        used, *_ = self._graph.tubes.pairs.shared(one, other)
         if len(used) < len(snapshots):
             return False
         measured = self._graph.state.measured
@@ -123,7 +123,7 @@ class ConstantOffsets:
         if not np.all(np.abs(theirs.astype(np.float64) - ours) < FARTHEST):
             return False
         offsets = theirs - ours
-        width = self._graph.tubes.least_assumed_ns(one, other)
+        width = self._graph.tubes.pairs.least_assumed_ns(one, other)
         return int(offsets.max()) - int(offsets.min()) <= width
 
 

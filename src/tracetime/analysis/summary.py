@@ -264,7 +264,7 @@ def _unproven(trace: Trace, groups: Sequence[Group]) -> tuple[ClockId, ...]:
     """The clocks of events on their way to trace time over a rate that two snapshots show."""
     tubes, home = inner(trace.clocks).tubes, trace.trace_clock
     placed = {group.clock for group in groups if group.reason == REASONS[RESOLVED]}
-    away = sorted(clock for clock in placed - {home} if tubes.leads(clock, home))
+    away = sorted(clock for clock in placed - {home} if tubes.paths.leads(clock, home))
     return tuple(clock for clock in away if tubes.rate_unproven(clock, home))
 
 

@@ -355,7 +355,7 @@ class Survey:
 
     def visible_tick_ns(self, clock: ClockId) -> float | None:
         """The resolution of a clock by its readings, where coarser than declared; else None."""
-        tick = self.graph.tubes.observed_tick(clock) if clock in self.infos else None
+        tick = self.graph.tubes.pairs.observed_tick(clock) if clock in self.infos else None
         return None if tick is None else tick.period_ns
 
     @cached_property
@@ -471,7 +471,7 @@ class Survey:
             if domain.valid_bits == 64 or clock not in self.infos:
                 continue
             try:
-                counter = self.graph.tubes.counter(clock)
+                counter = self.graph.tubes.pairs.counter(clock)
             except ConversionError as error:
                 if error.reason == REASONS[AMBIGUOUS_SOURCE]:
                     is_open[clock] = error

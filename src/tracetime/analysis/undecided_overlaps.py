@@ -246,11 +246,11 @@ def meetings(graph: Graph, trace_clock: ClockId, clocks: list[ClockId]) -> Itera
         unsteady = np.zeros(len(clocks) + 1, np.bool_)
         for number, neighbour in members.items():
             decides = neighbour != clocks[number] or neighbour == here != trace_clock
-            unsteady[number] = not decides and tubes.was_set_back(neighbour)
+            unsteady[number] = not decides and tubes.pairs.was_set_back(neighbour)
         if len(neighbours) < 2 and not unsteady.any():
             continue
-        on = tubes.reference(here, here)
-        if tubes.was_set_back(on):
+        on = tubes.paths.reference(here, here)
+        if tubes.pairs.was_set_back(on):
             continue
         places = np.full(len(clocks) + 1, _NOT_HERE)
         for number, neighbour in members.items():

@@ -136,7 +136,7 @@ def _linked_by_orders(survey: Survey, groups: list[Group]) -> bool:
 def _led_by_orders(survey: Survey, groups: list[Group]) -> bool:
     """Whether tubes lead from every group's clock to the trace clock, by orders."""
     tubes, target = survey.graph.tubes, survey.trace_clock
-    return _has_orders(survey) and all(tubes.leads(group.clock, target) for group in groups)
+    return _has_orders(survey) and all(tubes.paths.leads(group.clock, target) for group in groups)
 
 
 def _has_orders(survey: Survey) -> bool:

@@ -143,7 +143,7 @@ def conversion_error(
         text += f", between {bar[0][first]} and {bar[1][first]}"
     why = (
         "was set back"
-        if graph.tubes.counter(source) is None
+        if graph.tubes.pairs.counter(source) is None
         else "wrapped; say near which time it was (near)"
     )
     return by_name(graph, ConversionError(f"{text}: {source} {why}", REASONS[AMBIGUOUS_SOURCE]))

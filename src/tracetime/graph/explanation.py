@@ -51,10 +51,7 @@ class Outside(NamedTuple):
 class Hop(NamedTuple):
     """A step of a conversion: the snapshot whose offset was added, and the result.
 
-    All values are int64 ns, or ticks, where `src_unit` or `dst_unit` says so. `snapshot_index`
-    counts from 0 within the `snapshots` of the series. `extrapolated` is "before first" or "after
-    last" where no snapshot is on that side, else ""; `outside_ns` is the distance from it, None
-    where the value is in ticks of unknown length.
+    All values are int64 ns, or ticks, where `src_unit` or `dst_unit` says so.
 
     Attributes:
         src: the clock before the step.

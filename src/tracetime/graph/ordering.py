@@ -14,7 +14,7 @@ from tracetime.graph.conversion import by_name, conversion_error, convert_with_b
 from tracetime.graph.facts import clock_named
 from tracetime.graph.graph import Graph
 from tracetime.graph.rate import saturated_ns
-from tracetime.graph.tube.one_clock import Side, Signs, signs_of
+from tracetime.graph.tube.one_clock import Side, Signs, in_order, signs_of
 from tracetime.graph.tube.results import Bars, check_bars
 from tracetime.graph.values import Given, Values, take
 
@@ -58,17 +58,17 @@ def _signs(
             # How often it wrapped between two snapshots is open: either may be the earlier one.
             return np.zeros(np.broadcast(*(side.values for side in given)).shape, dtype=np.int8)
     else:
-        reference = graph.tubes.reference(*clocks)
+        reference = graph.tubes.paths.reference(*clocks)
         sides = [
             _on_reference(graph, side, clock, reference, bars)
             for side, clock in zip(given, clocks, strict=True)
         ]
     one, other = _as_long(*sides)
     signs = signs_of(one, other)
-    if is_one and graph.tubes.counter(reference) is None:
+    if is_one and graph.tubes.pairs.counter(reference) is None:
         # As they were given: in ns they may be beyond int64.
         signs = signs_of(*_as_long(*((side.values, side.values) for side in given)))
-    return graph.tubes.in_order(reference, signs, (one, other), bars)
+    return in_order(graph.tubes.pairs, reference, signs, (one, other), bars)
 
 
 def _as_long(one: tuple[Values, Values], other: tuple[Values, Values]) -> tuple[Side, Side]:
@@ -79,7 +79,7 @@ def _as_long(one: tuple[Values, Values], other: tuple[Values, Values]) -> tuple[
 
 def _possible(graph: Graph, values: Values, clock: ClockId) -> tuple[Values, Values]:
     """The readings in the unit of bars on their clock; of a short counter, all possible ones."""
-    ns, counter = _in_ns(graph, values, clock), graph.tubes.counter(clock)
+    ns, counter = _in_ns(graph, values, clock), graph.tubes.pairs.counter(clock)
     return (ns, ns) if counter is None else counter.possible(ns)
 
 
@@ -92,7 +92,7 @@ def _on_reference(
         return there, there
     reached = convert_with_bars(graph, given.values, clock, reference, bars)
     bad = missing_marks(reached.status)
-    if bad is not None and graph.tubes.counter(clock) is None:
+    if bad is not None and graph.tubes.pairs.counter(clock) is None:
         bad = np.where(bad == AMBIGUOUS_SOURCE, np.uint8(0), bad)
     if bad is not None and bad.any():
         raise conversion_error(graph, given, clock, reference, bad, *reached[1:3])
@@ -105,7 +105,7 @@ def own_bars(graph: Graph, values: Values, clock: ClockId) -> Values:
     What is beyond int64 becomes its end.
     """
     with graph.lock:
-        there, counter = _in_ns(graph, values, clock), graph.tubes.counter(clock)
+        there, counter = _in_ns(graph, values, clock), graph.tubes.pairs.counter(clock)
     if counter is None:
         return there
     first, last = counter.wraps_of(there)

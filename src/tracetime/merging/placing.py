@@ -69,7 +69,7 @@ class FilePlacing:
         own = (info.clock for info in infos if info.clock.sequence)
         graph = self._traces.graph
         with graph.lock:
-            graph.tubes.drop({boots.clock(self._number, clock) for clock in own})
+            graph.tubes.pairs.drop({boots.clock(self._number, clock) for clock in own})
 
     @property
     def carried(self) -> int:

@@ -140,7 +140,7 @@ def suspends(traces: MergedTraces) -> Iterator[Suspend]:
         if home in clocks and home.machine not in seen:
             seen.add(home.machine)
             with graph.lock:
-                zones = graph.tubes.suspends(home)
+                zones = graph.tubes.pairs.suspends(home)
             yield from (Suspend(file.number, *zone) for zone in zones)
 
 

@@ -86,7 +86,7 @@ def measure(
     first = _first(compared, names, ranks)
     beyond = [clock for _, clock in first[MOST_MEASURED:]]
     for reference, clock in first[:MOST_MEASURED]:
-        if not tubes.has_room(reference, clock):
+        if not tubes.pairs.has_room(reference, clock):
             beyond.append(clock)
             continue
         try:

@@ -105,7 +105,7 @@ class CoarseTimes:
         if any(self._graph.domain(end).ns_per_tick != 1 for end in (self._source, self._target)):
             return float(_MOST_TICKS)
         tubes = self._graph.tubes
-        return math.prod(1.0 + tubes.limits(*hop).drift for hop in self._hops())
+        return math.prod(1.0 + tubes.pairs.limits(*hop).drift for hop in self._hops())
 
     def _converted_jumps(self) -> _JumpBars:
         """The jumps of a clock on the way, by readings of the source."""

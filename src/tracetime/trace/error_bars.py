@@ -267,7 +267,7 @@ class ErrorBars:
         return Reached(reached.estimate, earliest, latest, status)
 
     def _note_wraps(self, clock: ClockId, tubes: TubePolicy) -> None:
-        counter = tubes.counter(clock)
+        counter = tubes.pairs.counter(clock)
         if counter is not None:
             fault = open_wraps(clock, counter, self._graph.domain(clock).ns_per_tick)
             if fault is not None:

@@ -9,7 +9,7 @@ from exact_bounds import exact_bar, is_feasible, least_bounds
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tracetime.graph.epochs.bars import guaranteed_bars
+from benchmarks.exact_bars import between, guaranteed_bars
 from tracetime.graph.epochs.breaks import Findings, Model
 from tracetime.graph.epochs.nodes import Nodes, System
 from tracetime.graph.epochs.rows import OPEN, Clock, Rows
@@ -35,7 +35,7 @@ def worlds(draw: st.DrawFn) -> Nodes:
             st.sampled_from([(0, OPEN), (-OPEN, 0), (-90_000, 90_000), (0, 300_000)])
         )
         rows.append(
-            Rows.between(clocks, (one, other), (np.array([read]), np.array([there])), least, most)
+            between(clocks, (one, other), (np.array([read]), np.array([there])), least, most)
         )
     return Nodes(clocks, Rows.all(*rows))
 

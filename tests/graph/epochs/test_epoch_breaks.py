@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from benchmarks.exact_bars import between, guaranteed_bars, together
 from tracetime.graph.epochs import breaks
-from tracetime.graph.epochs.bars import guaranteed_bars
 from tracetime.graph.epochs.breaks import Findings, find_breaks
 from tracetime.graph.epochs.nodes import Nodes
 from tracetime.graph.epochs.rows import OPEN, Clock, Rows
@@ -30,16 +30,14 @@ def jumps(start: int, size: int = 0, at: int = 30 * S) -> Read:
 def snapshots(clocks: Sequence[Clock], reads: Sequence[Read], t: Values, half: int = 1000) -> Rows:
     """Rows of clocks that are all read together."""
     pairs = [(i, j) for j in range(len(reads)) for i in range(j)]
-    return Rows.all(
-        *(Rows.snapshots(clocks, (i, j), (reads[i](t), reads[j](t)), half) for i, j in pairs)
-    )
+    return Rows.all(*(together(clocks, (i, j), (reads[i](t), reads[j](t)), half) for i, j in pairs))
 
 
 def messages(
     clocks: Sequence[Clock], reads: Sequence[Read], pair: tuple[int, int], t: Values
 ) -> Rows:
     """Rows of messages that take 1 ms."""
-    return Rows.between(clocks, pair, (reads[pair[0]](t), reads[pair[1]](t + MS)))
+    return between(clocks, pair, (reads[pair[0]](t), reads[pair[1]](t + MS)))
 
 
 def blamed(found: Findings) -> list[list[tuple[int, ...] | int | None]]:
@@ -96,7 +94,7 @@ def test_a_second_clock_that_jumps_is_found_too() -> None:
 def test_a_late_reading_among_others_is_left_out_alone() -> None:
     clocks, reads = [SET] * 2, [jumps(1000 * S), jumps(5 * S)]
     late = np.where(T == 30 * S, 50 * MS, 0)
-    rows = Rows.snapshots(clocks, (0, 1), (reads[0](T), reads[1](T) + late), 1000)
+    rows = together(clocks, (0, 1), (reads[0](T), reads[1](T) + late), 1000)
     found = find_breaks(Nodes(clocks, rows))
     assert blamed(found) == [[30]]
     assert outside(found, reads, ANY) == 0
@@ -106,7 +104,7 @@ def test_a_late_reading_among_others_is_left_out_alone() -> None:
 def test_the_last_reading_may_be_late_or_after_a_step(late: int) -> None:
     clocks, reads = [STEADY, SET], [jumps(1000 * S), jumps(5 * S)]
     off = np.where(late * S == T, 50 * MS, 0)
-    rows = Rows.snapshots(clocks, (0, 1), (reads[0](T), reads[1](T) + off), 1000)
+    rows = together(clocks, (0, 1), (reads[0](T), reads[1](T) + off), 1000)
     found = find_breaks(Nodes(clocks, rows))
     assert sorted(map(str, blamed(found)[0])) == ["(1,)", str(late)]
 
@@ -218,7 +216,7 @@ def test_half_widths_that_do_not_hold_are_told_once(off: int) -> None:
     clocks, n = [SET] * 2, 5_000
     t = np.arange(n) * 10 * MS
     late = np.random.default_rng(1).integers(-off, off, n)
-    rows = Rows.snapshots(clocks, (0, 1), (t, t + 7 * S + late), 1000)
+    rows = together(clocks, (0, 1), (t, t + 7 * S + late), 1000)
     found = find_breaks(Nodes(clocks, rows))
     assert found.not_believed.keys() == {(0, 1)}
     assert found.not_believed[0, 1] <= 2 * off
@@ -228,21 +226,10 @@ def test_half_widths_that_do_not_hold_are_told_once(off: int) -> None:
 
 def test_what_nothing_connects_has_open_bars() -> None:
     clocks = [SET] * 4
-    tied = [Rows.snapshots(clocks, pair, (T, T), 1000) for pair in ((0, 1), (2, 3))]
+    tied = [together(clocks, pair, (T, T), 1000) for pair in ((0, 1), (2, 3))]
     found = find_breaks(Nodes(clocks, Rows.all(*tied)))
     assert (guaranteed_bars(found, 0, T[:2], 1).latest < OPEN).all()
     assert (guaranteed_bars(found, 0, T[:2], 2).latest == OPEN).all()
-
-
-def test_rows_are_made_of_brackets_pings_and_sets_that_ran_together() -> None:
-    clocks, one = [Clock(0, 0)] * 3, np.array([10])
-    assert Rows.brackets(clocks, (0, 1), (one, one + 5, one + 2)).one.tolist() == [0, 1]
-    pings = Rows.pings(clocks, (0, 1), (one, one + 1, one + 2, one + 3))
-    assert pings.one_ns.tolist() == [10, 12]
-    assert pings.other_ns.tolist() == [11, 13]
-    together = Rows.together(clocks, [(0, 5), (1, 6)], [(1, 9), (2, 8)])
-    ends = zip(together.one.tolist(), together.other.tolist(), strict=True)
-    assert list(ends) == [(0, 1), (0, 2), (1, 2)]
 
 
 def test_what_few_breaks_do_not_explain_has_open_bars(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +239,7 @@ def test_what_few_breaks_do_not_explain_has_open_bars(monkeypatch: pytest.Monkey
     for pair in combinations(range(16), 2):
         t = rng.integers(0, 100 * S, 6)
         # Each is ahead of all before it, by as much.
-        rows.append(Rows.snapshots(clocks, pair, (t, t + 5 * S), 1000))
+        rows.append(together(clocks, pair, (t, t + 5 * S), 1000))
     found = find_breaks(Nodes(clocks, Rows.all(*rows)))
     assert not found.solved
     bars = guaranteed_bars(found, 0, T[:2], 1)

@@ -43,27 +43,27 @@ def test_a_sleep_is_seen_however_short(slept, before):
 
 def test_guaranteed_bars_keep_the_drift_that_the_clocks_declare():
     at, offset = offsets(20, {10: 5 * MS})
-    made = Tube.build(Evidence.of(at, offset, 100), KERNEL)
+    made = Tube(Evidence.of(at, offset, 100), KERNEL)
     bar = made.convert(np.array([45 * S]), bars="guaranteed")
     assert int(bar.latest[0] - bar.earliest[0]) > 5 * MS
 
 
 def test_the_estimate_up_to_a_jump_is_that_of_the_earlier_side():
     at, offset = offsets(20, {10: 5 * MS})
-    made = Tube.build(Evidence.of(at, offset, 100), KERNEL)
+    made = Tube(Evidence.of(at, offset, 100), KERNEL)
     points = np.array([91 * S, 99 * S, 100 * S])
     assert np.abs(made.convert(points).estimate - points - [0, 0, 5 * MS]).max() < 10
 
 
 def test_a_late_snapshot_is_an_outlier():
     at, offset = offsets(20, {10: 50 * US, 11: -50 * US})
-    assert kinds(Tube.build(Evidence.of(at, offset, 100), KERNEL)) == ["outlier"]
+    assert kinds(Tube(Evidence.of(at, offset, 100), KERNEL)) == ["outlier"]
 
 
 def test_clocks_that_contradict_it_often_are_no_base():
     """macOS slews REALTIME alone: its offset from the others changes all the time."""
     at = np.arange(40, dtype=np.int64) * 10 * S
-    made = Tube.build(Evidence.of(at, at // 100_000, 100), WALL)
+    made = Tube(Evidence.of(at, at // 100_000, 100), WALL)
     assert kinds(made) == []
     assert made.gaps_apart == 39
 
@@ -92,13 +92,13 @@ def test_explain_says_how_many_gaps_contradict_that_clocks_tick_alike(ppm, jumps
 @pytest.mark.parametrize(("n", "expected"), [(7, []), (18, ["step"])])
 def test_a_wall_clock_is_of_a_base_where_eight_snapshots_confirm_it(n, expected):
     at, offset = offsets(n, {n // 2: MS})
-    found = kinds(Tube.build(Evidence.of(at, offset, 100), WALL))
+    found = kinds(Tube(Evidence.of(at, offset, 100), WALL))
     assert [kind for kind in found if kind == "step"] == expected
 
 
 def test_without_half_widths_a_jump_is_from_a_level_to_another():
     at, offset = offsets(40, {20: 5 * MS})
-    made = Tube.build(Evidence.of(at, offset, 1000, assumed=True), KERNEL)
+    made = Tube(Evidence.of(at, offset, 1000, assumed=True), KERNEL)
     assert kinds(made) == ["step"]
 
 
@@ -128,7 +128,7 @@ def test_the_tick_of_a_coarse_clock_is_no_jump(tick, half):
     """It lags by up to a tick, for some snapshots by less and for some by more."""
     at = np.arange(60, dtype=np.int64) * 10 * S
     lag = np.repeat([0, tick - 1, tick // 3], 20)
-    made = Tube.build(Evidence.of(at, -lag, half or tick, assumed=half is None), KERNEL)
+    made = Tube(Evidence.of(at, -lag, half or tick, assumed=half is None), KERNEL)
     graph = ClockGraph(domains=[ClockDomain("MONOTONIC_COARSE", tick_ns=tick)])
     graph.add_snapshot({"BOOTTIME": at + 5 * S, "MONOTONIC_COARSE": at - lag})
     assert "suspend" not in [found.kind for found in graph.discontinuities()]
@@ -139,7 +139,7 @@ def test_without_half_widths_late_readings_are_no_jumps():
     at = np.arange(40, dtype=np.int64) * 10 * S
     late = np.zeros(40, dtype=np.int64)
     late[[9, 10, 30, 39]] = 40 * US, 70 * US, 90 * US, 20 * US
-    made = Tube.build(Evidence.of(at, late, 1000, assumed=True), KERNEL)
+    made = Tube(Evidence.of(at, late, 1000, assumed=True), KERNEL)
     assert "step" not in kinds(made)
 
 
@@ -147,5 +147,5 @@ def test_without_half_widths_late_readings_are_no_jumps():
 def test_a_base_without_jumps_stays_whole(assumed):
     at = np.arange(100, dtype=np.int64) * 10 * S
     noise = np.random.default_rng(3).integers(-90, 91, 100)
-    made = Tube.build(Evidence.of(at, noise, 100, assumed=assumed), KERNEL)
+    made = Tube(Evidence.of(at, noise, 100, assumed=assumed), KERNEL)
     assert kinds(made) == []

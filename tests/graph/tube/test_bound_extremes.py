@@ -49,7 +49,7 @@ def test_any_bounds_give_bars_of_int64(seed: int) -> None:
     rng = Random(seed)
     limits = Limits(rng.choice([0, 1e-9, 2e-4, 0.1]), rng.choice([0, 1e-6, 0.01]), seed % 2 == 0)
     bounds = any_bounds(rng)
-    tube = Tube.build(Evidence.of_bounds(*bounds), limits)
+    tube = Tube(Evidence.of_bounds(*bounds), limits)
     x = np.array([any_reading(rng) for _ in range(20)] + bounds.a.tolist(), dtype=np.int64)
     for bars in ("guaranteed", "estimated"):
         for inverse in (False, True):
@@ -91,9 +91,9 @@ def test_rows_without_the_bounds_that_say_nothing_are_the_same(
     rng = np.random.default_rng(seed)
     bounds = world(rng)
     limits = Limits(200e-6, float([1e-6, 1e-7, 5e-5, 0][seed % 4]), seed % 2 == 0)
-    tube = Tube.build(Evidence.of_bounds(*bounds), limits)
+    tube = Tube(Evidence.of_bounds(*bounds), limits)
     monkeypatch.setattr(runs, "_thinned", _as_they_are)
-    whole = Tube.build(Evidence.of_bounds(*bounds), limits)
+    whole = Tube(Evidence.of_bounds(*bounds), limits)
     assert len(tube.runs.evidence.a) <= len(whole.runs.evidence.a)
     last = int(bounds.a[-1])
     x = np.concatenate([rng.integers(-last, 2 * last, 300), bounds.a - 1, bounds.a, bounds.a + 1])

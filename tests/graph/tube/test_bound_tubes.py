@@ -44,7 +44,7 @@ def said(low: int | None, high: int | None) -> tuple[int, int]:
 @pytest.mark.parametrize("seed", seeds(200))
 def test_guaranteed_bars_are_as_narrow_as_all_cones_together(seed: int) -> None:
     bounds = small_mix(seed)
-    tube = Tube.build(Evidence.of_bounds(*bounds), LIMITS)
+    tube = Tube(Evidence.of_bounds(*bounds), LIMITS)
     rng = Random(-seed)
     x = np.array(
         [rng.randrange(-5 * S, 25 * S) for _ in range(20)] + bounds.a.tolist(), dtype=np.int64
@@ -65,7 +65,7 @@ def test_bounds_that_others_make_needless_change_no_slope(seed: int) -> None:
     """What a run leaves open follows from the live bounds alone, where it is within the limits."""
     bounds = small_mix(1000 + seed)
     limits = replace(LIMITS, wander=20e-6, wander_declared=True)
-    runs = Tube.build(Evidence.of_bounds(*bounds), limits).runs
+    runs = Tube(Evidence.of_bounds(*bounds), limits).runs
     assert len(runs.segment) == 1
     least, most = slopes(bounds, limits.drift, limits.wander)
     tightest = 0.8 * limits.drift * 2**52
@@ -117,7 +117,7 @@ def test_the_truth_is_within_the_bars(name: str, bars: Literal["guaranteed", "es
     tick = model.tick_a_ns + model.tick_b_ns
     for seed in range(8101, 8105):
         world = model.world(seed)
-        check(world, Tube.build(Evidence.of_bounds(*sides(world, tick_ns=tick)), LIMITS), bars)
+        check(world, Tube(Evidence.of_bounds(*sides(world, tick_ns=tick)), LIMITS), bars)
 
 
 @pytest.mark.parametrize("bars", BARS)
@@ -129,7 +129,7 @@ def test_messages_one_way_close_one_side(
         world = Model(rate=50, clocks=SHORT).world(seed)
         a, low, high = sides(world)
         kept = high != OPEN_HIGH if way == "there" else low != OPEN_LOW
-        tube = Tube.build(Evidence.of_bounds(a[kept], low[kept], high[kept]), LIMITS)
+        tube = Tube(Evidence.of_bounds(a[kept], low[kept], high[kept]), LIMITS)
         check(world, tube, bars)
         x = np.linspace(-S, 61 * S, 300).astype(np.int64)
         for inverse in (False, True):
@@ -150,7 +150,7 @@ def test_messages_one_way_close_one_side(
 def test_an_open_bar_has_the_end_that_is_known() -> None:
     """One message: sent at 100, got at 250 by the other clock, which has shown no more."""
     bounds = Evidence.of_bounds(np.array([100]), np.array([OPEN_LOW]), np.array([150]))
-    got = Tube.build(bounds, LIMITS).convert(np.array([100, 10_099]))
+    got = Tube(bounds, LIMITS).convert(np.array([100, 10_099]))
     assert got.latest.tolist() == [250, 10_251]
     assert got.estimate.tolist() == [250, 10_251]
     assert got.earliest.tolist() == [OPEN_LOW] * 2
@@ -170,7 +170,7 @@ def test_messages_and_snapshots_bound_together() -> None:
             np.concatenate([low, r - half]),
             np.concatenate([high, r + half]),
         )
-        tube = Tube.build(Evidence.of_bounds(*mixed), LIMITS)
+        tube = Tube(Evidence.of_bounds(*mixed), LIMITS)
         for bars in BARS:
             check(world, tube, bars)
         x = rng.integers(-S, 61 * S, 20)
@@ -199,7 +199,7 @@ def faulty(seed: int) -> tuple[World, Sides, int, int, set[int]]:
 def test_steps_and_wrong_orders_are_found_and_none_is_invented() -> None:
     for seed in range(8401, 8421):
         world, bounds, at, size, bad = faulty(seed)
-        tube = Tube.build(Evidence.of_bounds(*bounds), LIMITS)
+        tube = Tube(Evidence.of_bounds(*bounds), LIMITS)
         found = tube.discontinuities
         steps = [d for d in found if d.kind == "step"]
         wrong = [d for d in found if d.kind == "wrong_order"]
@@ -222,7 +222,7 @@ def test_a_wrong_bound_at_the_end_may_be_a_step() -> None:
     low = np.where(a // S % 2 == 0, -1_000, OPEN_LOW)
     high = np.where(a // S % 2 == 1, 1_000, OPEN_HIGH)
     high[-1] = -5_000_000
-    tube = Tube.build(Evidence.of_bounds(a, low, high), LIMITS)
+    tube = Tube(Evidence.of_bounds(a, low, high), LIMITS)
     (found,) = tube.discontinuities
     assert (found.kind, found.size_ns, found.snapshots) == ("possible_step", None, (18, 19))
     assert (found.a_from, found.a_to) == (18 * S, 19 * S)
@@ -238,7 +238,7 @@ def test_a_core_with_few_bounds_of_a_side_proves_no_rate() -> None:
     above = (np.arange(len(t)) % 2 == 0) | ((t >= 50 * S) & (t < 60 * S))
     above[[106, 114]] = False
     low, high = np.where(above, OPEN_LOW, truth - 50), np.where(above, truth + 50, OPEN_HIGH)
-    tube = Tube.build(Evidence.of_bounds(t, low, high), replace(LIMITS, wander_declared=True))
+    tube = Tube(Evidence.of_bounds(t, low, high), replace(LIMITS, wander_declared=True))
     runs = tube.runs
     assert runs.size.tolist()[1] <= 2 and len(runs.size) == 3
     assert (runs.slope[1], runs.width[1]) == (0, slope_up(LIMITS.drift))

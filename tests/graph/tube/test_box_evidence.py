@@ -63,7 +63,7 @@ def test_bounds_count_for_clocks_that_count_ns_and_do_not_wrap() -> None:
         graph._graph.state.between = Between(
             [(BOOT, there), (here, FAR_BOOT)], boxes, np.array([1, 1])
         )
-        pairs = graph._graph.tubes._pairs
+        pairs = graph._graph.tubes.pairs
         found = [(BOOT, there), (there, BOOT), (here, FAR_BOOT), (FAR_BOOT, here), (here, there)]
         return [pairs._boxes(*ends) is not None for ends in found]
 

@@ -166,7 +166,7 @@ def test_a_step_is_seen_where_two_clocks_cannot_have_drifted_so_far(step_ms, kin
     """10 ms in 10 s at 500 ppm each."""
     at = np.arange(6, dtype=np.int64) * 10 * S
     offset = np.where(at > 25 * S, step_ms * 1_000_000, 0)
-    made = Tube.build(Evidence.of(at, offset, 100), Limits.of(500, 500))
+    made = Tube(Evidence.of(at, offset, 100), Limits.of(500, 500))
     assert [found.kind for found in made.discontinuities if found.kind == "step"] == kinds
 
 

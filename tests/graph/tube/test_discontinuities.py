@@ -84,7 +84,7 @@ def test_outliers_need_guaranteed_bars_about_themselves_alone(hold):
     r = np.zeros(400, dtype=np.int64)
     r[50::100] = 10**7
     evidence = Evidence.of(a, r, 1000, assumed=hold is not None)
-    made = [Tube.build(evidence, Limits(1e-5, 1e-8), hold=hold) for _ in range(2)]
+    made = [Tube(evidence, Limits(1e-5, 1e-8), hold=hold) for _ in range(2)]
     tube, whole = made
     bars = whole.convert(a[50::100], bars="guaranteed")
     assert "guaranteed" in whole._tables

@@ -32,7 +32,7 @@ def changing(seed, share, wander=1e-9, declared=True):
     pair = knees(random, n * spacing, np.array(rates), times)
     a = nanoseconds(np.arange(n) * spacing)
     half = np.full(n, half_ns)
-    tube = Tube.build(
+    tube = Tube(
         Evidence.of(a, *snapshots(pair, a, half, random.uniform(-half, half))),
         Limits(D, wander, wander_declared=declared),
     )
@@ -70,11 +70,11 @@ def test_clearly_visible_changes_are_not_reported_as_hidden():
 def test_assumed_widths_and_one_rate_hide_nothing():
     a = nanoseconds(np.arange(60) * 1.0)
     straight = np.random.default_rng(1).integers(-50, 51, 60)
-    assert Tube.build(Evidence.of(a, straight, 51), Limits(D, 1e-9)).nearly_hidden is None
+    assert Tube(Evidence.of(a, straight, 51), Limits(D, 1e-9)).nearly_hidden is None
     bent = straight + np.maximum(a - a[30], 0) // 2_000_000
-    assert Tube.build(Evidence.of(a, bent, 51), Limits(D, 1e-9)).nearly_hidden is not None
+    assert Tube(Evidence.of(a, bent, 51), Limits(D, 1e-9)).nearly_hidden is not None
     assumed = Evidence.of(a, bent, 51, assumed=True)
-    assert Tube.build(assumed, Limits(D, 1e-9)).nearly_hidden is None
+    assert Tube(assumed, Limits(D, 1e-9)).nearly_hidden is None
 
 
 @pytest.mark.parametrize(("ppb", "near"), [(6_000, True), (90_000, False)])

@@ -82,7 +82,7 @@ def or_fault(call: Any, *args: Any) -> Any:
 
 
 def counted(policy: TubePolicy) -> Any:
-    counter = policy.counter(SHORT)
+    counter = policy.pairs.counter(SHORT)
     assert counter is not None
     return [counter.modulus, counter.snapshots, counter.readings]
 

@@ -67,7 +67,7 @@ def test_observed_ticks(group: int) -> None:
         policy = graph._graph.tubes
         here = []
         for info in graph.clocks():
-            tick = policy.observed_tick(info.clock)
+            tick = policy.pairs.observed_tick(info.clock)
             here.append(None if tick is None else list(tick))
         clock = ClockId(64, 3) if seed % 8 == 5 else APP
         unit = 1_000 if seed % 8 == 5 else 1
@@ -102,6 +102,6 @@ def test_some_of_many_neighbours_are_compared() -> None:
             )
         for k in range(3):
             graph.add_snapshot({ClockId(300 + k): boottime, app: boottime // 10**6 * 10**6})
-        tick = graph._graph.tubes.observed_tick(app)
+        tick = graph._graph.tubes.pairs.observed_tick(app)
         results.append(None if tick is None else list(tick))
     check_kept("shown", "beside", results)

@@ -81,7 +81,7 @@ class World:
         evidence = Evidence.of(
             self.a, self.r, self.h, assumed=self.assumed, correction=self.correction
         )
-        return Tube.build(evidence, self.limits)
+        return Tube(evidence, self.limits)
 
     def points(self) -> np.ndarray:
         """Before, between, at and after the snapshots."""
@@ -198,7 +198,7 @@ def steered(seed: int) -> Tube:
         r[n // 2] += 40_000_000
     limits = [Limits.of(100, 500), Limits.of(100, 500, (0.01, 0.01)), LIMITS["one rate"]][seed % 3]
     evidence = Evidence.of(np.array(a), np.array(r), np.array(h), correction=np.array(corrections))
-    return Tube.build(evidence, limits)
+    return Tube(evidence, limits)
 
 
 @pytest.mark.parametrize("seed", range(48))
@@ -235,7 +235,7 @@ def test_small_steps_stay(seed: int) -> None:
     corrections = (
         np.where(late, round((7e-6 + bend) * ONE), round(7e-6 * ONE)) if seed % 5 == 0 else None
     )
-    tube = Tube.build(
+    tube = Tube(
         Evidence.of(a, r, half, correction=corrections), Limits.of(100, 100, (0.005, 0.005))
     )
     bar = tube.convert(a[n - 1 : n + 1] + S // 3)
@@ -263,7 +263,7 @@ def test_what_changes_may_hide_stays(seed: int) -> None:
     a = np.arange(n, dtype=np.int64) * every
     limits = Limits(5e-4, [1e-9, 1e-6, 0.0][seed % 3], wander_declared=seed % 2 == 0)
     evidence = Evidence.of(a, np.array(r), half, assumed=seed % 13 == 12)
-    tube = Tube.build(evidence, limits)
+    tube = Tube(evidence, limits)
     check_kept("hidden", str(seed), [tube.nearly_hidden, tube.wander, len(tube.runs.first)])
 
 
@@ -277,7 +277,7 @@ def test_readings_that_stand_still_stay(seed: int) -> None:
     h = np.array([int(chance.random() * 2_000) for _ in range(n)])
     corrections = np.array([int(chance.random() * 2) * 10**6 for _ in range(n)])
     evidence = Evidence.of(a, r, h, correction=corrections if seed % 2 else None)
-    tube = Tube.build(evidence, LIMITS["a crystal"])
+    tube = Tube(evidence, LIMITS["a crystal"])
     results = {
         "evidence": [
             evidence.a,
@@ -346,8 +346,8 @@ def test_limits_are_met_from_both_sides() -> None:
 def test_a_wander_of_nothing_grows_where_snapshots_ask_for_it() -> None:
     a = np.arange(400, dtype=np.int64) * 10 * S
     r = np.cumsum(3_000 * np.sin(np.arange(400) / 9) * 10).astype(np.int64)
-    grown = Tube.build(Evidence.of(a, r, 11), Limits(2e-4, 0.0, wander_declared=False))
-    kept = Tube.build(Evidence.of(a, r, 11), Limits(2e-4, 0.0))
+    grown = Tube(Evidence.of(a, r, 11), Limits(2e-4, 0.0, wander_declared=False))
+    kept = Tube(Evidence.of(a, r, 11), Limits(2e-4, 0.0))
     assert kept.wander.tolist() == [0.0]
     assert 1e-7 < grown.wander[0] <= 16e-6
     assert np.log2(grown.wander[0] * ONE) % 1 == 0

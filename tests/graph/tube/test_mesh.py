@@ -48,9 +48,9 @@ class Mesh:
                 )
             )
         self.tubes = self.graph._graph.tubes
-        self.usual = Meshes(self.tubes._pairs, self.tubes._neighbours, [])
+        self.usual = Meshes(self.tubes.pairs, self.tubes.neighbours, [])
         ordered = [(self.ids[i], self.ids[j]) for i, j in self.links]
-        self.closed = Meshes(self.tubes._pairs, self.tubes._neighbours, ordered)
+        self.closed = Meshes(self.tubes.pairs, self.tubes.neighbours, ordered)
 
     def true(self, k, at):
         reading = self._start[k] + at + np.floor(self._ppm[k] * 1e-6 * at).astype(np.int64)
@@ -208,7 +208,7 @@ def test_an_explanation_names_the_path_that_bounds_each_side():
 def test_two_clocks_and_graphs_without_orders_are_no_mesh():
     mesh = Mesh(1, 4)
     assert mesh.tubes.meshes() == []
-    two = Meshes(mesh.tubes._pairs, mesh.tubes._neighbours, [(mesh.ids[0], mesh.ids[1])])
+    two = Meshes(mesh.tubes.pairs, mesh.tubes.neighbours, [(mesh.ids[0], mesh.ids[1])])
     assert two.of(mesh.ids[0]) is None
     at = instants(20)
     alone, same = (mesh.convert(0, 3, at, "estimated", m) for m in (mesh.usual, two))

@@ -20,7 +20,7 @@ def converted(mesh, i, j, at, bars="estimated", alone=False):
     tubes = mesh.graph._graph.tubes
     kept = tubes._meshes
     if alone:
-        tubes._meshes = Meshes(tubes._pairs, tubes._neighbours, [])
+        tubes._meshes = Meshes(tubes.pairs, tubes.neighbours, [])
     there = tubes.convert(mesh.true(i, at), mesh.ids[i], mesh.ids[j], bars)[0]
     tubes._meshes = kept
     return there

@@ -13,7 +13,8 @@ from tracetime.graph.tube import order_curves
 from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.order_curves import LEAST_MESSAGES
-from tracetime.graph.tube.tube import Converted, Tube
+from tracetime.graph.tube.results import Reached
+from tracetime.graph.tube.tube import Tube
 
 S, MS, US = 10**9, 10**6, 10**3
 LIMITS = Limits(400e-6, 1e-6)
@@ -29,7 +30,7 @@ class Messages(NamedTuple):
     h: np.ndarray
 
     def tube(self, *, messages: bool = True) -> Tube:
-        return Tube.build(Evidence.of(self.a, self.r, self.h), LIMITS, messages=messages)
+        return Tube(Evidence.of(self.a, self.r, self.h), LIMITS, messages=messages)
 
 
 def offsets(
@@ -58,7 +59,7 @@ def everywhere(of: Messages) -> np.ndarray:
     )
 
 
-def asked(tube: Tube, at: np.ndarray) -> list[Converted]:
+def asked(tube: Tube, at: np.ndarray) -> list[Reached]:
     """Both kinds of bars, both ways."""
     return [
         tube.convert(at + inverse * 7 * S, bars=bars, inverse=inverse)

@@ -143,7 +143,7 @@ def test_every_knee_is_located_once(ppm: float) -> None:
 def test_few_orders_have_the_middle_of_their_bar() -> None:
     a = np.array([0, 40 * S, 80 * S])
     low, high = np.array([OPEN_LOW, 100, OPEN_LOW]), np.array([300, OPEN_HIGH, 300])
-    tube = Tube.build(Evidence.of_bounds(a, low, high), Limits(0.0, 0.0))
+    tube = Tube(Evidence.of_bounds(a, low, high), Limits(0.0, 0.0))
     there = tube.convert(np.array([20 * S]))
     assert there.estimate - 20 * S == 200
 

@@ -99,9 +99,7 @@ def test_bars_are_no_narrower_than_the_tube(data):
     )
     limits = Limits(data.draw(st.sampled_from([0.0, 1e-5, 1.5e-3])), 1e-9)
     evidence = Evidence.of(a, r, 1_000, assumed=True)
-    plain, holding = (
-        Tube.build(evidence, limits, hold=hold) for hold in (None, Hold.declared(1_000))
-    )
+    plain, holding = (Tube(evidence, limits, hold=hold) for hold in (None, Hold.declared(1_000)))
     times = np.unique(np.concatenate([a, a + 1, a - 1, np.linspace(-S, 11 * S, 200).astype(int)]))
     for bars in ("estimated", "guaranteed"):
         narrow, wide = (tube.convert(times, bars=bars) for tube in (plain, holding))
@@ -113,9 +111,7 @@ def test_bars_are_no_narrower_than_the_tube(data):
 
 def test_one_snapshot_says_what_it_said():
     evidence = Evidence.of(np.array([5 * S]), np.array([7]), W, assumed=True)
-    tubes = [
-        Tube.build(evidence, Limits(1e-3, 1e-9), hold=hold) for hold in (None, Hold.declared(W))
-    ]
+    tubes = [Tube(evidence, Limits(1e-3, 1e-9), hold=hold) for hold in (None, Hold.declared(W))]
     times = np.array([0, 5 * S, 6 * S])
     plain, holding = (tube.convert(times) for tube in tubes)
     assert np.abs(plain.earliest - holding.earliest).tolist() <= [6, 0, 2]

@@ -52,7 +52,7 @@ def bars_from(*others: Snapshot) -> list[float]:
         graph.add_snapshot(other)
     policy = graph._graph.tubes
     pair = policy.pair(A, B)
-    return [policy._pairs.bar_from(clock, pair) for clock in (A, B)]
+    return [policy.pairs.bar_from(clock, pair) for clock in (A, B)]
 
 
 def test_bars_of_a_clock_that_was_read_where_its_pair_was_are_those_of_the_pair() -> None:
@@ -110,7 +110,7 @@ def test_zeros_of_two_machines_count_where_they_have_half_widths() -> None:
         reads = {BOOT: 0, FAR_BOOT: 0}
         halves = None if half is None else {FAR_BOOT: half}
         graph.add_snapshot(Snapshot(reads, half_width_ns=halves, **other))
-        return list(graph._graph.tubes.shared(BOOT, FAR_BOOT)[0])
+        return list(graph._graph.tubes.pairs.shared(BOOT, FAR_BOOT)[0])
 
     assert numbers(None) == []
     assert numbers(0, reference=BOOT) == [1]
@@ -123,22 +123,22 @@ def test_snapshots_that_were_worked_out_are_not_read() -> None:
     graph.add_snapshot({BOOT: AT, FAR_BOOT: AT + 5, MONO: AT})
     graph._graph.state.between = Between(worked_out=[2, 3, 4])
     policy = graph._graph.tubes
-    snapshots, one, other = policy.shared(BOOT, FAR_BOOT)
+    snapshots, one, other = policy.pairs.shared(BOOT, FAR_BOOT)
     assert snapshots.tolist() == [0, 1, *range(5, 12)]
     assert one.tolist() == [10 * S, 20 * S, *range(60 * S, 130 * S, 10 * S)]
     assert (other - one).tolist() == [5] * 9
-    assert policy.shared(BOOT, MONO)[0].tolist() == list(range(12))
+    assert policy.pairs.shared(BOOT, MONO)[0].tolist() == list(range(12))
     # What another machine's clock read alone is in no span.
-    assert policy._pairs._span(BOOT) == (10 * S, 120 * S)
-    assert policy._pairs._span(FAR_BOOT) is None
-    assert policy._pairs._span(C) is None
+    assert policy.pairs._span(BOOT) == (10 * S, 120 * S)
+    assert policy.pairs._span(FAR_BOOT) is None
+    assert policy.pairs._span(C) is None
 
 
 def test_the_span_of_a_clock_is_what_it_read_but_0() -> None:
     def span(clock: ClockId, **reads: Any) -> Any:
         graph = ClockGraph()
         graph.add_snapshot({A: reads["a"], B: reads["b"]})
-        return graph._graph.tubes._pairs._span(clock)
+        return graph._graph.tubes.pairs._span(clock)
 
     assert span(A, a=[5, -3, 9], b=[1, 2, 3]) == (-3, 9)
     assert span(A, a=[0, 1, 9], b=[1, 2, 3]) == (1, 9)
@@ -213,7 +213,7 @@ def test_a_tick_is_observed_where_it_is_longer_than_declared() -> None:
     def observed(**domain: Any) -> Any:
         graph = ClockGraph(domains=[ClockDomain(B, **domain)])
         graph.add_snapshot({A: at, B: read})
-        found = graph._graph.tubes.observed_tick(B)
+        found = graph._graph.tubes.pairs.observed_tick(B)
         return None if found is None else tuple(found)
 
     assert observed() == observed(tick_ns=999_999) == (1_000_000, 1_000_000)
@@ -223,7 +223,7 @@ def test_a_tick_is_observed_where_it_is_longer_than_declared() -> None:
     assert observed(valid_bits=48) is None
     graph = ClockGraph()
     graph.add_snapshot({A: at, B: read})
-    assert graph._graph.tubes.observed_tick(A) is None
+    assert graph._graph.tubes.pairs.observed_tick(A) is None
 
 
 # Frequencies
@@ -250,7 +250,7 @@ def test_a_clock_that_nothing_steers_is_steered_by_nothing() -> None:
 
 def test_limits_are_those_of_the_two_clocks_in_that_order() -> None:
     def of(one: str, other: str, *domains: ClockDomain) -> tuple[Any, ...]:
-        made = ClockGraph(domains=domains)._graph.tubes.limits(
+        made = ClockGraph(domains=domains)._graph.tubes.pairs.limits(
             ClockId.parse(one), ClockId.parse(other)
         )
         return (
@@ -314,7 +314,7 @@ def test_an_error_names_the_clocks_that_share_no_snapshot() -> None:
     graph = ClockGraph()
     graph.add_snapshot({A: 5, B: 5})
     graph.add_snapshot({C: 5, FAR_BOOT: 5})
-    pairs = graph._graph.tubes._pairs
+    pairs = graph._graph.tubes.pairs
 
     def why(one: ClockId, other: ClockId) -> str:
         with pytest.raises(ConversionError) as error:
@@ -357,21 +357,21 @@ def test_as_many_pairs_have_a_tube_as_the_limit_allows(most: int) -> None:
     graph._graph.most_tubes = most
     policy = graph._graph.tubes
     for k in range(most):
-        assert policy.has_room(clocks[k], clocks[k + 1])
+        assert policy.pairs.has_room(clocks[k], clocks[k + 1])
         made = policy.pair(clocks[k + 1], clocks[k])
         assert policy.pair(clocks[k], clocks[k + 1]) is made
-    assert policy.has_room(clocks[0], clocks[1])
-    assert policy.has_room(clocks[1], clocks[0])
-    assert not policy.has_room(clocks[most], clocks[most + 1])
+    assert policy.pairs.has_room(clocks[0], clocks[1])
+    assert policy.pairs.has_room(clocks[1], clocks[0])
+    assert not policy.pairs.has_room(clocks[most], clocks[most + 1])
     with pytest.raises(TraceError, match=f"requested of more than {most} pairs"):
         policy.pair(clocks[most], clocks[most + 1])
     graph._graph.most_tubes = None
     graph.declare(ClockDomain(A))
-    assert graph._graph.tubes.has_room(clocks[3], clocks[4])
+    assert graph._graph.tubes.pairs.has_room(clocks[3], clocks[4])
 
 
 def test_the_steadier_clock_comes_first() -> None:
-    pairs = ClockGraph()._graph.tubes._pairs
+    pairs = ClockGraph()._graph.tubes.pairs
     order = [ClockId(c) for c in (5, 3, 4, 6, 9, 1, 200)]
     for k, one in enumerate(order):
         for other in order[k + 1 :]:

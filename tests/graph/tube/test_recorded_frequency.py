@@ -153,7 +153,7 @@ def test_recorded_changes_give_rates_up_to_a_jump():
     )
     correction = np.where(a < n * 10 * S, np.rint(ppm * 1e-6 * ONE).astype(np.int64), NOT_RECORDED)
     alone, before = (
-        Tube.build(Evidence.of(a[:m], off[:m], 50, correction=correction[:m]), Limits(2e-4, 1e-9))
+        Tube(Evidence.of(a[:m], off[:m], 50, correction=correction[:m]), Limits(2e-4, 1e-9))
         for m in (n, len(a))
     )
     at = np.arange(5 * S, 185 * S, 7 * S)
@@ -284,7 +284,7 @@ def truth_at(knots, t: int) -> Fraction:
 def test_bars_hold_a_clock_whose_every_change_of_rate_is_recorded(drawn, data: st.DataObject):
     a, r, h, scaled_ppm, knots = drawn
     frequency = np.array(scaled_ppm, dtype=np.int64)
-    tube = Tube.build(
+    tube = Tube(
         Evidence.of(
             np.array(a),
             np.array(r),
@@ -332,7 +332,7 @@ def test_no_record_overflows_and_the_order_of_snapshots_does_not_matter(
     for given_as in (snapshots, shuffled):
         a, r, h, f = (np.array(column, dtype=np.int64) for column in zip(*given_as, strict=True))
         correction = correction_of(np.zeros_like(f), f)
-        tube = Tube.build(Evidence.of(a, r, h, correction=correction), Limits(0.1, 1e-6, declared))
+        tube = Tube(Evidence.of(a, r, h, correction=correction), Limits(0.1, 1e-6, declared))
         got = tube.convert(at)
         assert (got.earliest <= got.latest).all()
         results.append(

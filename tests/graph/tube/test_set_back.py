@@ -85,9 +85,9 @@ def slept(boot: tuple[Any, ...], mono: tuple[Any, ...]) -> bool:
     pair = policy.pair(MONO, FAR_MONO)
     assert (pair.a, pair.b) == (MONO, FAR_MONO)
     assert pair.tube.has_set_back
-    found = policy._pairs._slept(pair)
-    assert policy._pairs.was_set_back(FAR_MONO) is not found
-    assert policy._pairs.only_stood_still(pair) is found
+    found = policy.pairs._slept(pair)
+    assert policy.pairs.was_set_back(FAR_MONO) is not found
+    assert policy.pairs.only_stood_still(pair) is found
     return found
 
 
@@ -111,8 +111,8 @@ def test_no_clock_of_one_machine_slept_by_another() -> None:
     policy = graph._graph.tubes
     pair = policy.pair(ClockId(5), MONO)
     assert pair.tube.has_set_back
-    assert not policy._pairs._slept(pair)
-    assert policy._pairs.was_set_back(MONO)
+    assert not policy.pairs._slept(pair)
+    assert policy.pairs.was_set_back(MONO)
 
 
 def test_a_clock_stopped_where_another_that_was_always_read_with_it_did_too() -> None:
@@ -125,8 +125,8 @@ def test_a_clock_stopped_where_another_that_was_always_read_with_it_did_too() ->
             graph.add_snapshot({"BOOTTIME": also, A: also - 8 * S})
         policy = graph._graph.tubes
         return [
-            policy._pairs.only_stood_still(policy.pair(ClockId(other), A)) for other in (6, 3)
-        ] + [policy._pairs.was_set_back(A)]
+            policy.pairs.only_stood_still(policy.pair(ClockId(other), A)) for other in (6, 3)
+        ] + [policy.pairs.was_set_back(A)]
 
     assert stopped(AT) == [True, False, False]
     assert stopped(AT, also=AT[-1:] + 20 * S) == [False, False, False]
@@ -142,4 +142,4 @@ def test_one_clock_that_it_did_not_fall_against_is_enough() -> None:
         graph.add_order((5_300, server), (1_090, client))
     bar = graph.convert(1_050, 200, 201, policy="tube", bounds=True)
     assert bar.earliest < 1_050 < bar.latest
-    assert len(graph._graph.tubes._pairs._made) == 2
+    assert len(graph._graph.tubes.pairs._made) == 2

@@ -25,7 +25,7 @@ S = 1_000_000_000
 )
 def test_a_bar_holds_every_instant_that_a_reading_was_seen_at(a, r, bars):
     a, r = np.array(a) * S, np.array(r) * S
-    tube = Tube.build(Evidence.of(a, r, 1_000), Limits(1e-4, 1e-6))
+    tube = Tube(Evidence.of(a, r, 1_000), Limits(1e-4, 1e-6))
     found = tube.convert(a, bars=bars)
     assert np.all((found.earliest <= a + r) & (a + r <= found.latest))
     back = tube.convert(a + r, bars=bars, inverse=True)

@@ -79,8 +79,8 @@ def test_it_is_the_run_that_a_search_finds(evidence, limits):
 @given(few_snapshots(), LIMITS)
 def test_tubes_are_the_same_bit_for_bit(evidence, limits):
     values = np.concatenate([evidence.a, evidence.a + 12_345, evidence.a - 10**12])
-    short = Tube.build(evidence, limits)
-    found = searched(lambda: Tube.build(evidence, limits))
+    short = Tube(evidence, limits)
+    found = searched(lambda: Tube(evidence, limits))
     for inverse in (False, True):
         for bars in ("estimated", "guaranteed"):
             here = short.convert(values, bars=bars, inverse=inverse)

@@ -90,7 +90,7 @@ def outside(graph, at, read, bars):
 
 
 def tick_of(graph, clock=APP):
-    tick = graph._graph.tubes.observed_tick(ClockId.parse(clock))
+    tick = graph._graph.tubes.pairs.observed_tick(ClockId.parse(clock))
     return None if tick is None else tick.period_ns
 
 

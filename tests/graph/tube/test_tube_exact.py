@@ -148,7 +148,7 @@ def test_long_sorted_runs_the_other_way(
 def test_every_row_at_its_borders(rate: float, half: int, gap: int) -> None:
     a = np.arange(6, dtype=np.int64) * gap - 3 * gap
     r = (a * rate).astype(np.int64) + (1 << 60)
-    tube = Tube.build(Evidence.of(a, r, half), Limits(0.1, 0.001))
+    tube = Tube(Evidence.of(a, r, half), Limits(0.1, 0.001))
     values = np.unique((a + r)[:, None] + np.arange(-60, 61) * max(1, half // 20)).tolist()
     check(tube, values, list(range(0, len(values), 5)))
 
@@ -163,7 +163,7 @@ def test_one_snapshot() -> None:
 def test_a_clock_set_back_is_ambiguous_where_two_segments_overlap() -> None:
     a = np.arange(20, dtype=np.int64) * 1_000_000
     r = np.where(a < 10_000_000, 0, -3_500_000)
-    tube = Tube.build(Evidence.of(a, r, 10), Limits(1e-4, 1e-6))
+    tube = Tube(Evidence.of(a, r, 10), Limits(1e-4, 1e-6))
     values = list(range(4_000_000, 12_000_000, 9_973))
     check(tube, values, list(range(0, len(values), 7)))
     got = tube.convert(np.array(values), inverse=True)

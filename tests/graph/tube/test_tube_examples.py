@@ -29,7 +29,7 @@ STEADY = Limits(100 * PPM, 0.001 * PPM)
 
 def tube(a: list[int], r: list[int], h: int | list[int] = 10, limits: Limits = STEADY) -> Tube:
     halves = h if isinstance(h, int) else ints(h)
-    return Tube.build(Evidence.of(ints(a), ints(r), halves), limits)
+    return Tube(Evidence.of(ints(a), ints(r), halves), limits)
 
 
 def ints(values: list[int]) -> npt.NDArray[np.int64]:
@@ -262,9 +262,9 @@ def test_an_undeclared_wander_grows_until_few_snapshots_lie_in_knees() -> None:
     rate = 3_000 * np.sin(np.arange(400) / 9.0)
     a = np.arange(400, dtype=np.int64) * 10 * S
     r = np.rint(np.cumsum(rate * 10) + rng.uniform(-10, 10, 400)).astype(np.int64)
-    made = Tube.build(Evidence.of(a, r, 11), Limits.of(100, 100))
+    made = Tube(Evidence.of(a, r, 11), Limits.of(100, 100))
     assert made.wander[0] > 1.9e-6
-    fixed = Tube.build(Evidence.of(a, r, 11), Limits.of(100, 100, (0.5, 0.5)))
+    fixed = Tube(Evidence.of(a, r, 11), Limits.of(100, 100, (0.5, 0.5)))
     assert fixed.wander[0] == pytest.approx(1e-6)
 
 

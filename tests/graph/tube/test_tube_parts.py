@@ -46,7 +46,7 @@ def test_a_clock_that_fell_near_zero_was_reset(
 ) -> None:
     a = np.array([0, gap, 2 * gap, 3 * gap])
     r, later = before - gap, after - 2 * gap
-    made = Tube.build(Evidence.of(a, np.array([r, r, later, later]), 0), Limits(drift, 0.0))
+    made = Tube(Evidence.of(a, np.array([r, r, later, later]), 0), Limits(drift, 0.0))
     (found,) = made.discontinuities
     assert (found.kind, found.a_from, found.a_to) == (kind, gap, 2 * gap)
     assert found.snapshots == (1, 2)
@@ -168,7 +168,7 @@ def test_rates_are_shared_while_floats_hold_what_was_recorded(more: int, shared:
     corrections = np.array([middle + swing * (-1) ** k for k in range(5)])
     a = np.arange(5, dtype=np.int64) << 53
     a[4] += more
-    made = Tube.build(Evidence.of(a, a >> 5, 100, correction=corrections), Limits(0.1, 1e-9))
+    made = Tube(Evidence.of(a, a >> 5, 100, correction=corrections), Limits(0.1, 1e-9))
     runs = made.runs
     assert (runs.slope != 0).all() == shared
     check_kept("parts", f"shared, {shared}", [runs.first, runs.slope, runs.width, runs.lone])
@@ -198,7 +198,7 @@ def test_rates_of_clocks_that_are_steered_at_every_snapshot_stay(seed: int) -> N
         NOT_RECORDED if chance.random() < [0.0, 0.1][seed // 5 % 2] else x for x in corrections
     ]
     evidence = Evidence.of(np.array(a), np.array(r), half, correction=np.array(corrections))
-    made = Tube.build(evidence, Limits.of(100, 500, [(0.01, 0.01), (None, None)][seed // 7 % 2]))
+    made = Tube(evidence, Limits.of(100, 500, [(0.01, 0.01), (None, None)][seed // 7 % 2]))
     runs = made.runs
     columns = (runs.first, runs.last, runs.slope, runs.width, runs.lone, runs.correction)
     results = [list(row) for row in zip(*columns, strict=True)]

@@ -21,7 +21,7 @@ BARS = ("estimated", "guaranteed")
 
 def tube_of(snapshots: list[tuple[int, int, int]], limits: Limits) -> Tube:
     a, r, h = (np.array(column, dtype=np.int64) for column in zip(*snapshots, strict=True))
-    return Tube.build(Evidence.of(a, r, h), limits)
+    return Tube(Evidence.of(a, r, h), limits)
 
 
 class Clock:
@@ -400,7 +400,7 @@ def test_long_sorted_arrays_convert_as_shuffled_ones(inverse: bool) -> None:
     a = np.cumsum(rng.integers(1, 4_000, 50))
     h = rng.integers(0, 60, 50)
     r = a // 100 + np.rint(rng.uniform(-h, h)).astype(np.int64)
-    tube = Tube.build(Evidence.of(a, r, h), Limits(0.05, 0.001))
+    tube = Tube(Evidence.of(a, r, h), Limits(0.05, 0.001))
     every = np.arange(a[0] - 500, a[-1] + 500)
     order = rng.permutation(len(every))
     for bars in BARS:

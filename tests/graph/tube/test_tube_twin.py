@@ -53,7 +53,7 @@ def twin_of(a: list[int], r: list[int], h: list[int], held: Limits) -> TwinTube:
 def test_twin(given_snapshots: tuple[list[int], list[int], list[int]], held: Limits) -> None:
     a, r, h = given_snapshots
     twin = twin_of(a, r, h, held)
-    tube = Tube.build(Evidence.of(np.array(a), np.array(r), np.array(h)), held)
+    tube = Tube(Evidence.of(np.array(a), np.array(r), np.array(h)), held)
     kept = [snap.a for snap in twin.snaps]
     at = np.unique(
         [t + d for t in kept for d in (-1, 0, 1, 7)] + [kept[0] - 5_000, kept[-1] + 5_000]

@@ -16,7 +16,7 @@ def tube_of(seed, ppm, half):
     random = np.random.default_rng(seed)
     a = 10**15 + np.arange(12, dtype=np.int64) * 10 * S
     r = np.rint((a - a[0]) * (ppm * 1e-6) + random.integers(-half, half + 1, 12)).astype(np.int64)
-    return Tube.build(Evidence.of(a, r + 7 * S, half), Limits(600e-6, 1e-6)), a
+    return Tube(Evidence.of(a, r + 7 * S, half), Limits(600e-6, 1e-6)), a
 
 
 @settings(max_examples=40)

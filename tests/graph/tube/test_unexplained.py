@@ -74,7 +74,7 @@ def test_a_change_of_rate_within_a_gap_is_no_jump():
     """Two lines that meet between their snapshots need no jump."""
     at = np.arange(20, dtype=np.int64) * 10 * S
     offset = np.maximum(at - 95 * S, 0) // 10_000
-    made = Tube.build(Evidence.of(at, offset, 100), Limits.of(100, 500, may_jump=True))
+    made = Tube(Evidence.of(at, offset, 100), Limits.of(100, 500, may_jump=True))
     assert made.n_possible == 0
     assert [found.kind for found in made.discontinuities] == ["rate_change"]
 
@@ -92,7 +92,7 @@ def test_a_recorded_frequency_explains_a_change_of_offset():
     limits = Limits.of(100, 500, may_jump=True)
     corrected = np.rint(faster * 1e-6 * 2**52).astype(np.int64)
     told, untold = (
-        Tube.build(Evidence.of(at, offset, 100, correction=correction), limits)
+        Tube(Evidence.of(at, offset, 100, correction=correction), limits)
         for correction in (corrected, None)
     )
     assert told.n_possible == 0
@@ -112,7 +112,7 @@ def test_bars_that_allow_a_jump_hold_those_that_do_not(data, gaps):
     offset = np.cumsum(np.where(some, 0, steps)).astype(np.int64)
     limits = Limits.of(100, 500)
     evidence = Evidence.of(at, offset, data.draw(st.integers(1, 10_000)))
-    old, new = (Tube.build(evidence, replace(limits, may_jump=jump)) for jump in (False, True))
+    old, new = (Tube(evidence, replace(limits, may_jump=jump)) for jump in (False, True))
     points = np.linspace(at[0], at[-1], 301).astype(np.int64)
     here, there = (tube.convert(points, bars="guaranteed") for tube in (old, new))
     assert (there.earliest <= here.earliest).all()

@@ -74,7 +74,7 @@ def test_a_recorded_frequency_proves_a_rate():
     told = np.full(2, round(20 / PPM * ONE))
     limits = Limits.of(100, 500)
     marks = [
-        Tube.build(Evidence.of(at, offset, 100, correction=given), limits).rate_unproven()
+        Tube(Evidence.of(at, offset, 100, correction=given), limits).rate_unproven()
         for given in (told, None)
     ]
     assert marks == [False, True]

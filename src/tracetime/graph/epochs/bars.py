@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tracetime._kernels.epochs import drifts
-from tracetime.graph.epochs.breaks import Findings
 from tracetime.graph.epochs.nodes import System
 from tracetime.graph.epochs.rows import OPEN
 from tracetime.graph.values import Values
@@ -27,24 +26,6 @@ class Bars(NamedTuple):
 
     earliest: Values
     latest: Values
-
-
-def guaranteed_bars(findings: Findings, source: int, readings: Values, target: int) -> Bars:
-    """What `target` may have read when `source` read each of some readings.
-
-    Args:
-        findings: what is known.
-        source, target: clocks, by number.
-        readings: int64 ns.
-
-    Returns:
-        the bars; both sides are open where the findings do not explain the rows, or no rows lead
-        from one clock to the other.
-    """
-    if not findings.solved:
-        nothing = np.full(len(readings), OPEN, dtype=np.int64)
-        return Bars(-nothing, nothing)
-    return hull([Paths(system, source, target).bars(readings) for system in findings.systems()])
 
 
 def hull(bars: list[Bars]) -> Bars:
@@ -78,21 +59,6 @@ class Paths:
         self.epochs = self._epochs(source)
         self._theirs = self._epochs(target)
         self.reaches = self._reach()
-
-    def bars(self, readings: Values) -> Bars:
-        """The bars of some readings, with their ticks."""
-        nodes = self._nodes
-        tick = nodes.clocks[self._source].tick_ns
-        found = [self._bar(reading, reading + tick) for reading in readings.tolist()]
-        earliest, latest = np.array(found, dtype=np.int64).reshape(-1, 2).T
-        return Bars(earliest, latest)
-
-    def _bar(self, begins: int, ends: int) -> tuple[int, int]:
-        """What the target may have read, from an instant of the source to another."""
-        low, _ = self._at(begins)
-        _, high = self._at(ends)
-        late = self._nodes.clocks[self._target].tick_ns
-        return (low if low <= -OPEN else low - late, high)
 
     def _epochs(self, clock: int) -> list[tuple[int, int]]:
         """The places of each epoch of a clock: (first, last). What lies within a zone is none."""
@@ -143,27 +109,6 @@ class Paths:
             return OPEN
         lasts = max(int(z) + self._reading(after) - self._reading(before), 0)
         return self._nodes.clocks[self._source].lasts_ns(lasts)
-
-    def _spots(self, reading: int) -> list[tuple[int, int]]:
-        """The epochs in which the source may have read something, since its first reading.
-
-        One that none reaches is of any.
-        """
-        spots = [
-            own
-            for own, (low, high) in zip(self.epochs, self.reaches, strict=True)
-            if low <= reading <= high
-        ]
-        return spots or self.epochs
-
-    def _at(self, reading: int) -> tuple[int, int]:
-        """What the target may have read at the instant of a reading."""
-        base = self._nodes.base[self._source]
-        found = [
-            one for spot in self._spots(reading - base) for one in self.within(spot, reading - base)
-        ]
-        earliest = min((one.earliest for one in found), default=-OPEN)
-        return earliest, max((one.latest for one in found), default=OPEN)
 
     def within(self, spot: tuple[int, int], reading: int) -> list[Read]:
         """What the target may have read when the source read something in one of its epochs.

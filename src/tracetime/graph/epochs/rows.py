@@ -95,96 +95,6 @@ class Rows(NamedTuple):
     most_ns: Values
 
     @classmethod
-    def between(
-        cls,
-        clocks: Sequence[Clock],
-        pair: tuple[int, int],
-        readings: tuple[Values, Values],
-        least_ns: Values | int = 0,
-        most_ns: Values | int = OPEN,
-    ) -> Rows:
-        """Rows of two clocks that were read some time after each other, anywhere in their ticks.
-
-        Args:
-            clocks: all of them.
-            pair: the numbers of the two.
-            readings: of each, int64 ns.
-            least_ns, most_ns: how long after the first one's reading the other's was; a bound
-                beyond `WIDEST` says nothing.
-        """
-        n = len(readings[0])
-        one, other = (clocks[number] for number in pair)
-        least, most = (
-            np.broadcast_to(np.asarray(d, dtype=np.int64), n) for d in (least_ns, most_ns)
-        )
-        first, second = (np.full(n, number, dtype=np.int64) for number in pair)
-        first_ns, second_ns = (np.asarray(ns, dtype=np.int64) for ns in readings)
-        return cls(
-            first,
-            second,
-            first_ns,
-            second_ns,
-            np.where(least < -WIDEST, -OPEN, least - other.lasts_ns(other.tick_ns)),
-            np.where(most > WIDEST, OPEN, most + one.lasts_ns(one.tick_ns)),
-        )
-
-    @classmethod
-    def snapshots(
-        cls,
-        clocks: Sequence[Clock],
-        pair: tuple[int, int],
-        readings: tuple[Values, Values],
-        half_ns: Values | int,
-    ) -> Rows:
-        """Rows of two clocks that were read together, up to so many ns apart."""
-        return cls.between(clocks, pair, readings, -np.asarray(half_ns), np.asarray(half_ns))
-
-    @classmethod
-    def brackets(
-        cls,
-        clocks: Sequence[Clock],
-        pair: tuple[int, int],
-        readings: tuple[Values, Values, Values],
-    ) -> Rows:
-        """Rows of a clock that was read before and after the other: before, the other, after."""
-        before, middle, after = readings
-        return cls.all(
-            cls.between(clocks, pair, (before, middle)),
-            cls.between(clocks, pair[::-1], (middle, after)),
-        )
-
-    @classmethod
-    def pings(
-        cls,
-        clocks: Sequence[Clock],
-        pair: tuple[int, int],
-        readings: tuple[Values, Values, Values, Values],
-    ) -> Rows:
-        """Rows of pings from one clock to the other: sent, received, replied, returned."""
-        sent, received, replied, returned = readings
-        return cls.all(
-            cls.between(clocks, pair, (sent, received)),
-            cls.between(clocks, pair[::-1], (replied, returned)),
-        )
-
-    @classmethod
-    def together(
-        cls,
-        clocks: Sequence[Clock],
-        starts: Sequence[tuple[int, int]],
-        ends: Sequence[tuple[int, int]],
-    ) -> Rows:
-        """Rows of (clock, reading) that had all been before any of some others."""
-        return cls.all(
-            *(
-                cls.between(clocks, (here, there), (np.array([start]), np.array([end])))
-                for here, start in starts
-                for there, end in ends
-                if here != there
-            )
-        )
-
-    @classmethod
     def offsets(
         cls,
         clocks: Sequence[Clock],
@@ -196,7 +106,8 @@ class Rows(NamedTuple):
         """Rows of bounds of how far the other clock was ahead when one read something.
 
         Args:
-            clocks, pair: as of `between`; ticks are in the bounds already.
+            clocks: all of them.
+            pair: the numbers of the two; ticks are in the bounds already.
             one_ns: when, by the first clock of the pair.
             bounds: the least and the most that the other was ahead, ns.
             known: which of each side say something; one of them does.

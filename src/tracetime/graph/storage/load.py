@@ -42,12 +42,7 @@ from tracetime.graph.storage.save import (
 )
 from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.graph.tube.lattice import EventReadings
-from tracetime.graph.tube.measurements import (
-    Column,
-    Corrected,
-    Measured,
-    Read,
-)
+from tracetime.graph.tube.measurements import Column, Corrected, Measured, Read
 from tracetime.graph.tube.messages import LONGEST_NS, Between, Boxes
 from tracetime.graph.tube.orders import NO_MAX_DELAY, OrderColumns, Orders
 from tracetime.graph.values import Values

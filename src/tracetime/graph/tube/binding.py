@@ -15,7 +15,7 @@ import numpy as np
 from tracetime._kernels.evidence import cores
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ONE_SIDED, RESOLVED
-from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW
+from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, OPEN_HIGH, OPEN_LOW
 from tracetime.graph.tube.limits import ONE, slope_up
 from tracetime.graph.tube.results import Bars
 from tracetime.graph.tube.segments import only
@@ -73,9 +73,8 @@ def binding_orders(
     if bar.status.item() not in (RESOLVED, ONE_SIDED):
         return None, None
     evidence = pair.tube.evidence
-    lows, highs = evidence.low.copy(), evidence.high.copy()
-    if evidence.known is not None:
-        lows[evidence.known & 1 == 0], highs[evidence.known & 2 == 0] = OPEN_LOW, OPEN_HIGH
+    lows = np.where(evidence.sides & LOW_KNOWN, evidence.low, OPEN_LOW)
+    highs = np.where(evidence.sides & HIGH_KNOWN, evidence.high, OPEN_HIGH)
     found: list[BindingOrder | None] = [None, None]
     for side, (sides, side_open, end, sign) in enumerate(
         ((lows, OPEN_LOW, bar.earliest.item(), -1), (highs, OPEN_HIGH, bar.latest.item(), 1))
@@ -145,9 +144,6 @@ _ANY: Final = ONE
 
 class FeasibleRates(NamedTuple):
     """The rates of one clock against another that no evidence contradicts, ppm.
-
-    low_ppm, high_ppm: of the mean rate; None for a side that nothing bounds. wander_ppm: how far
-    the rate strays from its mean; 0 where one rate fits all evidence.
 
     Attributes:
         low_ppm: the least; null where nothing bounds it.

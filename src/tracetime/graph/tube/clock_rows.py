@@ -34,9 +34,7 @@ def rows_of(
     rows = []
     for pair in pairs:
         evidence = pair.tube.kept if live and not pair.tube.n_faults else pair.tube.evidence
-        every = np.full(len(evidence.a), LOW_KNOWN | HIGH_KNOWN, dtype=np.uint8)
-        known = every if evidence.known is None else evidence.known
-        sides = known & LOW_KNOWN != 0, known & HIGH_KNOWN != 0
+        sides = evidence.sides & LOW_KNOWN != 0, evidence.sides & HIGH_KNOWN != 0
         ends = number[pair.a], number[pair.b]
         rows.append(Rows.offsets(clocks, ends, evidence.a, (evidence.low, evidence.high), sides))
     return ids, clocks, Rows.all(*rows)

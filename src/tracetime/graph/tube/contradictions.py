@@ -71,4 +71,4 @@ def _of_snapshots(pair: Pair) -> Tube:
     evidence = pair.tube.evidence
     read = np.minimum.reduceat(evidence.order, evidence.group) < len(pair.snapshots)
     columns = (evidence.a[read], evidence.low[read], evidence.high[read])
-    return Tube.build(Evidence.of_bounds(*columns), pair.tube.limits)
+    return Tube(Evidence.of_bounds(*columns), pair.tube.limits)

@@ -180,10 +180,15 @@ class Evidence:
     @property
     def one_sided(self) -> npt.NDArray[np.bool_]:
         """Which intervals have one side only, bool[n]."""
-        if self.known is None:
-            return np.zeros(len(self.a), dtype=bool)
-        sided: npt.NDArray[np.bool_] = self.known != LOW_KNOWN | HIGH_KNOWN
+        sided: npt.NDArray[np.bool_] = self.sides != LOW_KNOWN | HIGH_KNOWN
         return sided
+
+    @property
+    def sides(self) -> Marks:
+        """Which sides of each interval say something: `known`, also where all do."""
+        if self.known is None:
+            return np.full(len(self.a), LOW_KNOWN | HIGH_KNOWN, dtype=np.uint8)
+        return self.known
 
     def said(self) -> tuple[Values, Values]:
         """The sides of each interval, the other side in place of one that says nothing."""

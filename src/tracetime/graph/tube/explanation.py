@@ -23,20 +23,6 @@ if TYPE_CHECKING:
 class TubeHop(NamedTuple):
     """One step of a conversion: its result, and the evidence for its bar.
 
-    estimate, earliest, latest: on dst, ns (ticks where dst counts them); None for a side that
-    nothing bounds. snapshots: how many the
-    pair shares. half_width_ns: the median of theirs, None without any; `assumed` where the trace
-    gives none. orders: how many the pair has. earliest_by, latest_by: the order that sets that side
-    of the hop's bar; None where a snapshot does. rates: of dst against src, that the orders (and
-    snapshots) around the value allow whatever `drift_ppm` says; None without orders.
-    learnt: the rate of a clock was learnt from these snapshots. rate_unproven: the rate is that of
-    two snapshots, between which a clock may have jumped, or changed its rate. gaps_apart: how many
-    gaps between snapshots contradict that the two clocks tick alike, as they do elsewhere; 0 where
-    they are jumps, or clocks of their kind need not tick alike. unit: "ns" or
-    "ticks", of the result and its bar. extrapolated: "before first" or "after last" of those
-    snapshots, or "" among them; outside_ns: how far from them. src_tick_ns, dst_tick_ns: the tick
-    of each clock where its readings show a longer one than it declares; else None.
-
     Attributes:
         src: the clock before the step.
         dst: the clock after the step.

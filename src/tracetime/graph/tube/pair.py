@@ -30,10 +30,10 @@ from tracetime.graph.tube.order_evidence import Intervals, OrderBounds, UsedOrde
 from tracetime.graph.tube.orders import PairOrders
 from tracetime.graph.tube.own_intervals import Hold
 from tracetime.graph.tube.results import Bars, Reached
-from tracetime.graph.tube.set_backs import Spans, known_sides
+from tracetime.graph.tube.set_backs import Spans
 from tracetime.graph.tube.suspends import NEVER_SLEPT, Slept, Split
 from tracetime.graph.tube.tick_periods import Tick
-from tracetime.graph.tube.tube import Converted, Tube
+from tracetime.graph.tube.tube import Tube
 from tracetime.graph.values import Marks, Mask, Values, difference
 
 # Points at which the median bar is taken: more change it little.
@@ -200,8 +200,8 @@ class Gathered(NamedTuple):
         evidence = self.evidence
         if self.twice is not None and evidence.known is None:
             # The bounds are cut there, whatever they say.
-            evidence = replace(evidence, known=known_sides(evidence))
-        tube = Tube.build(
+            evidence = replace(evidence, known=evidence.sides)
+        tube = Tube(
             evidence,
             self.limits,
             messages=self.messages,
@@ -283,7 +283,7 @@ def hop(pair: Pair, src: ClockId, here: Reached, bars: Bars) -> Reached:
 
 
 def _still_open(
-    here: Reached, there: Converted, one_sided: Mask, low: Values, high: Values
+    here: Reached, there: Reached, one_sided: Mask, low: Values, high: Values
 ) -> tuple[Values, Values, Marks]:
     """Bars over a hop, and their status: a side that was open before it, or in it, is open."""
     lows = (here.earliest == _INT64.min) | (there.earliest == _INT64.min)

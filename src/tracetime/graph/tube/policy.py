@@ -5,7 +5,7 @@ One hop is a pair's tube (`pairs.py`, `pair.py`); here values go over several.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -18,22 +18,18 @@ from tracetime.columns.ragged import Ragged
 from tracetime.errors import AMBIGUOUS_SOURCE, ConversionError
 from tracetime.graph.tube.discontinuities import Discontinuities, PairDiscontinuities
 from tracetime.graph.tube.graph_data import Neighbours, alone
-from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.machines import Machines, Together
 from tracetime.graph.tube.pair import Pair, hop, outside, to_ns, unit_of
 from tracetime.graph.tube.pairs import Pairs
 from tracetime.graph.tube.paths import Paths, Reach
 from tracetime.graph.tube.results import Bars, Inconsistency, Reached
-from tracetime.graph.tube.suspends import Zone
-from tracetime.graph.tube.tick_periods import Tick
-from tracetime.graph.tube.wraps import Counter, Near
+from tracetime.graph.tube.wraps import Near
 from tracetime.graph.values import Values
 
 if TYPE_CHECKING:
     from tracetime.graph.tube.explanation import MeshHop, TubeExplanation, TubeHop
     from tracetime.graph.tube.mesh import Mesh
     from tracetime.graph.tube.meshes import AnyMesh, Meshes
-    from tracetime.graph.tube.one_clock import Side, Signs
 
 
 class TubePolicy:
@@ -46,6 +42,10 @@ class TubePolicy:
         reach: how far clocks are from each other, and how many tubes and hops paths may take.
         together: what all pairs say of the clocks.
         ordered: the pairs of clocks with orders.
+
+    Attributes:
+        pairs, neighbours, machines: as given.
+        paths: of least error.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class TubePolicy:
         ordered: Iterable[tuple[ClockId, ClockId]] = (),
     ) -> None:
         self.machines = machines
-        self._pairs = pairs
-        self._neighbours = neighbours
+        self.pairs = pairs
+        self.neighbours = neighbours
         self._reach = reach
         self._together = together
-        self._paths = Paths(pairs, neighbours, machines, reach)
+        self.paths = Paths(pairs, neighbours, machines, reach)
         self._meshes = _meshes_of(pairs, neighbours, list(ordered))
 
     def pair(self, one: ClockId, other: ClockId) -> Pair:
@@ -72,29 +72,9 @@ class TubePolicy:
             ConversionError: a clock is unknown, they share no snapshot, or their rate is open.
         """
         for clock in (one, other):
-            if clock not in self._neighbours:
+            if clock not in self.neighbours:
                 raise alone(clock, "unknown_source_clock")
-        return self._pairs.pair(one, other)
-
-    def has_room(self, one: ClockId, other: ClockId) -> bool:
-        """Whether two clocks have a tube, or may have one within the limit."""
-        return self._pairs.has_room(one, other)
-
-    def drop(self, clocks: Container[ClockId]) -> None:
-        """Free the tubes of some clocks; one that is requested again is made again."""
-        self._pairs.drop(clocks)
-
-    def neighbours(self, clock: ClockId) -> list[ClockId]:
-        """The clocks that a tube may lead to from this one."""
-        return self._neighbours[clock]
-
-    def shared(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
-        """(snapshots, one_ns, other_ns) in which two clocks were read together, in file order."""
-        return self._pairs.shared(one, other)
-
-    def suspends(self, clock: ClockId) -> list[Zone]:
-        """Where a clock's machine slept, by its readings; none of a clock that no kernel keeps."""
-        return self._pairs.suspends(clock)
+        return self.pairs.pair(one, other)
 
     def meshes(self) -> list[Mesh]:
         """The meshes of clocks that orders tie; none without orders."""
@@ -105,14 +85,6 @@ class TubePolicy:
         if self._meshes is None:
             return ((list(hop), None) for hop in pairwise(path))
         return self._meshes.stretches(path)
-
-    def limits(self, one: ClockId, other: ClockId) -> Limits:
-        """How far two clocks may drift and wander against each other."""
-        return self._pairs.limits(one, other)
-
-    def least_assumed_ns(self, one: ClockId, other: ClockId) -> int:
-        """The least half-width assumed of a snapshot of two clocks that gives none."""
-        return self._pairs.least_assumed_ns(one, other)
 
     def expect(self, sources: Iterable[ClockId], target: ClockId) -> None:
         """Count, before the first conversion, the clocks that will be converted to another.
@@ -129,30 +101,12 @@ class TubePolicy:
         Raises:
             ConversionError: a clock is unknown, or no path leads there.
         """
-        return self._paths.path(source, target)
+        return self.paths.path(source, target)
 
     def are_linked(self, source: ClockId, target: ClockId) -> bool:
         """Whether readings or messages link two clocks, be it over many others."""
         tied = self.machines.are_tied(source, target)
         return tied and self._reach.hops(source, target) is not None
-
-    def leads(self, source: ClockId, target: ClockId) -> bool:
-        """Whether tubes lead from one clock to another; see `Paths.leads`."""
-        return self._paths.leads(source, target)
-
-    def reference(self, one: ClockId, other: ClockId) -> ClockId:
-        """The clock to compare readings of two clocks on; see `Paths.reference`."""
-        return self._paths.reference(one, other)
-
-    def in_order(self, clock: ClockId, signs: Signs, sides: tuple[Side, Side], bars: Bars) -> Signs:
-        """Which of two readings of one clock came first; see `one_clock.in_order`."""
-        from tracetime.graph.tube.one_clock import in_order
-
-        return in_order(self._pairs, clock, signs, sides, bars)
-
-    def was_set_back(self, clock: ClockId) -> bool:
-        """Whether a clock fell: one of its readings can then be two instants."""
-        return clock in self._neighbours and self._pairs.was_set_back(clock)
 
     def convert(
         self,
@@ -173,7 +127,7 @@ class TubePolicy:
         for stretch, mesh in self._stretches(path):
             before = here
             for src, dst in pairwise(stretch):
-                here = hop(self._pairs.pair(src, dst), src, here, bars)
+                here = hop(self.pairs.pair(src, dst), src, here, bars)
                 after.append(here)
             if mesh is not None:
                 here = after[-1] = mesh.convert(stretch, before, here, bars)
@@ -183,7 +137,7 @@ class TubePolicy:
     def _unfolded(self, values: Values, source: ClockId, near: Near | None) -> Reached:
         """The values themselves; of a counter, with the wrap that they must belong to."""
         status = np.zeros(len(values), dtype=np.uint8)
-        counter = self.counter(source)
+        counter = self.pairs.counter(source)
         if counter is None:
             return Reached(values, values, values, status)
         first, last = (
@@ -191,14 +145,6 @@ class TubePolicy:
         )
         status[first != last] = AMBIGUOUS_SOURCE
         return Reached(first, first, last, status)
-
-    def counter(self, clock: ClockId) -> Counter | None:
-        """A clock that wraps, unfolded; None for one that does not."""
-        return self._pairs.counter(clock)
-
-    def observed_tick(self, clock: ClockId) -> Tick | None:
-        """The tick that a clock's readings show, where it is longer than the declared one."""
-        return self._pairs.observed_tick(clock)
 
     def explain(
         self,
@@ -220,7 +166,7 @@ class TubePolicy:
         is_held = final.first_bar() == after[-1].first_bar()
         steps = []
         for (src, dst), reached in zip(pairwise(path), after, strict=True):
-            steps.append(_step(self._pairs.pair(src, dst), src, before, reached, bars))
+            steps.append(_step(self.pairs.pair(src, dst), src, before, reached, bars))
             before = reached
         return TubeExplanation(
             value=value,
@@ -232,7 +178,7 @@ class TubePolicy:
             earliest=final.first_bar()[0],
             latest=final.first_bar()[1],
             names=names,
-            value_unit=unit_of(self._pairs.pair(*path[:2]), source),
+            value_unit=unit_of(self.pairs.pair(*path[:2]), source),
             meshes=self._closed_over(path, start, after, bars),
             jumped=[] if is_held else self._together.jumped(path, [start, *after]),
         )
@@ -247,7 +193,7 @@ class TubePolicy:
             if mesh is not None:
                 alone = here
                 for src, dst in pairwise(stretch):
-                    alone = hop(self._pairs.pair(src, dst), src, alone, bars)
+                    alone = hop(self.pairs.pair(src, dst), src, alone, bars)
                 found.append(mesh.explain(stretch, here, alone, bars))
             here = after[hops - 1]
         return found
@@ -255,7 +201,7 @@ class TubePolicy:
     def rate_unproven(self, source: ClockId, target: ClockId) -> bool:
         """Whether estimated bars of a conversion may take a rate that two snapshots show."""
         hops = pairwise(self.path(source, target))
-        return any(self._pairs.pair(*hop).tube.rate_unproven() for hop in hops)
+        return any(self.pairs.pair(*hop).tube.rate_unproven() for hop in hops)
 
     def discontinuities(self, pairs: list[tuple[ClockId, ClockId]]) -> PairDiscontinuities:
         """The discontinuities of some pairs, in order of src, dst and place.
@@ -273,7 +219,7 @@ class TubePolicy:
         known: list[Pair] = []
         for one, other in pairs:
             with suppress(ConversionError):
-                known.append(self._pairs.pair(one, other))
+                known.append(self.pairs.pair(one, other))
         return known
 
     def inconsistencies(
@@ -282,7 +228,7 @@ class TubePolicy:
         """Loops of clocks whose two paths do not meet; see `Loops.inconsistencies`."""
         from tracetime.graph.tube.loops import Loops
 
-        return Loops(self._pairs, self._neighbours).inconsistencies(series)
+        return Loops(self.pairs, self.neighbours).inconsistencies(series)
 
 
 def _meshes_of(

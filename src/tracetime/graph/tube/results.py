@@ -33,7 +33,16 @@ class Bounds(NamedTuple, Generic[Converted, Side]):
 
 
 class Reached(NamedTuple):
-    """Values on the target clock, int64 arrays of one length; status indexes errors.REASONS."""
+    """Values on another clock, arrays of one length.
+
+    Attributes:
+        estimate: int64 ns, or ticks. Where status is ambiguous_source there is none, and this is 0;
+            where it is overflow, the nearest int64.
+        earliest, latest: int64, both included; clipped to int64. The least or the greatest int64
+            where nothing bounds that side.
+        status: uint8, an index in `errors.REASONS`: resolved, ambiguous_source, overflow, or
+            one_sided where a side is open; the estimate is then the other side.
+    """
 
     estimate: npt.NDArray[np.int64]
     earliest: npt.NDArray[np.int64]

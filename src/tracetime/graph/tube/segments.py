@@ -10,12 +10,7 @@ import numpy as np
 
 from tracetime._kernels.evidence import cones, faults, live
 from tracetime.graph.tube.bases import in_base, stretches
-from tracetime.graph.tube.evidence import (
-    HIGH_KNOWN,
-    LOW_KNOWN,
-    WIDEST,
-    Evidence,
-)
+from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, WIDEST, Evidence
 from tracetime.graph.tube.limits import Limits, slope_up
 from tracetime.graph.values import Marks, Mask, Values, ascending
 

@@ -9,7 +9,7 @@ all its instants.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,6 @@ from tracetime.graph.tube.findings import given_around, jumps
 from tracetime.graph.tube.limits import ONE, Limits
 from tracetime.graph.tube.segments import Segments
 from tracetime.graph.values import Marks, Mask, Values
-
-_BOTH: Final = LOW_KNOWN | HIGH_KNOWN
 
 
 class Sweep(NamedTuple):
@@ -64,7 +62,7 @@ class Sweep(NamedTuple):
 
     def sides(self) -> tuple[Values, Values]:
         """The bounds of the offset, open where a side says nothing."""
-        known = known_sides(self.evidence)
+        known = self.evidence.sides
         low = np.where(known & LOW_KNOWN, self.evidence.low, OPEN_LOW)
         return low, np.where(known & HIGH_KNOWN, self.evidence.high, OPEN_HIGH)
 
@@ -168,7 +166,7 @@ def untold(
 def sweep(evidence: Evidence, drift: int) -> Sweep:
     """Bounds along a clock; drift in 2^-52."""
     keep = np.ones(len(evidence.a), dtype=np.uint8)
-    columns = (evidence.a, evidence.low, evidence.high, known_sides(evidence))
+    columns = (evidence.a, evidence.low, evidence.high, evidence.sides)
     first, _ = faults(*columns, drift, keep)
     rises = [_rises(columns, begin, k, drift / ONE) for begin, k in pairwise(first)]
     return Sweep(evidence, np.array(first, dtype=np.int64), keep, np.array(rises, dtype=bool))
@@ -275,10 +273,3 @@ def _moved(values: Values, by: int, when_open: int) -> Values:
         return np.full_like(values, when_open)
     fits: Values = np.clip(values, OPEN_LOW - min(by, 0), OPEN_HIGH - max(by, 0))
     return fits + by
-
-
-def known_sides(evidence: Evidence) -> Marks:
-    """`Evidence.known`, where all sides are known, too."""
-    if evidence.known is None:
-        return np.full(len(evidence.a), _BOTH, dtype=np.uint8)
-    return evidence.known

@@ -6,7 +6,7 @@ Built over clock a, the pair's steadier one; the other direction is its inverse.
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,13 +16,7 @@ from tracetime._kernels.tube import InverseTable, RowTable
 from tracetime.errors import AMBIGUOUS_SOURCE, ONE_SIDED, OVERFLOW, RESOLVED, UsageError
 from tracetime.graph.tube import findings
 from tracetime.graph.tube.discontinuities import Discontinuities
-from tracetime.graph.tube.evidence import (
-    HIGH_KNOWN,
-    LOW_KNOWN,
-    OPEN_HIGH,
-    OPEN_LOW,
-    Evidence,
-)
+from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, Evidence
 from tracetime.graph.tube.findings import Around
 from tracetime.graph.tube.limits import ONE, Limits, slope_up
 from tracetime.graph.tube.order_curves import message_curves, segment_curves
@@ -36,7 +30,7 @@ from tracetime.graph.tube.order_rows import (
     with_curves,
 )
 from tracetime.graph.tube.own_intervals import Hold, holding_intervals, holding_rows
-from tracetime.graph.tube.results import Bars, check_bars
+from tracetime.graph.tube.results import Bars, Reached, check_bars
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
 from tracetime.graph.tube.set_backs import Spans, possible_set_backs, united, untold
@@ -55,29 +49,21 @@ from tracetime.graph.values import Floats, Marks, Values
 _NOWHERE: Final = np.empty((2, 0), dtype=np.int64)
 
 
-class Converted(NamedTuple):
-    """Converted values, arrays of one length.
-
-    Attributes:
-        estimate: int64 ns. Where status is ambiguous_source there is none, and this is 0; where it
-            is overflow, the nearest int64.
-        earliest, latest: int64 ns, both included; clipped to int64. The least or the greatest
-            int64 where nothing bounds that side.
-        status: uint8, an index in `errors.REASONS`: resolved, ambiguous_source, overflow, or
-            one_sided where a side is open; the estimate is then the other side.
-    """
-
-    estimate: Values
-    earliest: Values
-    latest: Values
-    status: Marks
-
-
 class Tube:
     """The offset b - a of clocks a and b at every value of a, with bars, from their snapshots.
 
     The guaranteed bars hold whenever the limits and the half-widths do. The estimated ones, no
     wider, also assume that a rate which held over a run of snapshots held between them.
+
+    Made in O(n log n) of the number of snapshots, whose order does not matter.
+
+    Args:
+        messages: whether the snapshots are what messages bound, of which the fastest say most.
+        twice: readings of clock a that are two instants, of which the evidence has none.
+        may_fall: clock a may have been set back where nothing shows that.
+        hold: what bars hold of single snapshots, whose half-widths are assumed: steps may
+            hide in these (own_intervals.py). Not of bounds of one side.
+        slept: where a machine slept; the evidence is on both sides of that.
     """
 
     def __init__(
@@ -125,40 +111,6 @@ class Tube:
         self._stretches: Stretches | None = None
         self._found: Discontinuities | None = None
         self._turned: Tube | None = None
-
-    @classmethod
-    def build(
-        cls,
-        evidence: Evidence,
-        limits: Limits,
-        *,
-        messages: bool = False,
-        twice: Spans | None = None,
-        may_fall: bool = False,
-        hold: Hold | None = None,
-        slept: Slept = NEVER_SLEPT,
-    ) -> Tube:
-        """Build the tube of a pair; the order of its snapshots does not matter.
-
-        O(n log n) in the number of snapshots.
-
-        Args:
-            messages: whether the snapshots are what messages bound, of which the fastest say most.
-            twice: readings of clock a that are two instants, of which the evidence has none.
-            may_fall: clock a may have been set back where nothing shows that.
-            hold: what bars hold of single snapshots, whose half-widths are assumed: steps may
-                hide in these (own_intervals.py). Not of bounds of one side.
-            slept: where a machine slept; the evidence is on both sides of that.
-        """
-        return cls(
-            evidence,
-            limits,
-            messages=messages,
-            twice=twice,
-            may_fall=may_fall,
-            hold=hold,
-            slept=slept,
-        )
 
     def or_turned(self, turned: Tube) -> Tube:
         """This tube, where one of its clocks was set back and nothing tells which.
@@ -267,10 +219,7 @@ class Tube:
     @property
     def live(self) -> tuple[Values, Marks]:
         """Which of the evidence the bars rest on, by place, and which sides of it, as `known`."""
-        given, known = self._segments.given, self._segments.evidence.known
-        if known is None:
-            known = np.full(len(given), LOW_KNOWN | HIGH_KNOWN, dtype=np.uint8)
-        return given, known
+        return self._segments.given, self._segments.evidence.sides
 
     @property
     def is_read_twice(self) -> bool:
@@ -320,7 +269,7 @@ class Tube:
         bars: Bars = "estimated",
         inverse: bool = False,
         within: tuple[Values, Values] | None = None,
-    ) -> Converted:
+    ) -> Reached:
         """Convert values of clock a to clock b, or of b to a.
 
         Args:
@@ -337,7 +286,7 @@ class Tube:
         n = len(values)
         table = self._table(bars)
         estimate, earliest, latest = (np.empty(n, dtype=np.int64) for _ in range(3))
-        out = Converted(estimate, earliest, latest, np.empty(n, dtype=np.uint8))
+        out = Reached(estimate, earliest, latest, np.empty(n, dtype=np.uint8))
         lows = highs = None
         if within is not None:
             lows, highs = _int64(within[0]), _int64(within[1])
@@ -371,7 +320,7 @@ class Tube:
         return out
 
     def _hold_one(
-        self, table: _Table, values: Values, ends: tuple[Values, Values], out: Converted
+        self, table: _Table, values: Values, ends: tuple[Values, Values], out: Reached
     ) -> None:
         """Have bars hold one stretch where readings of clock b are of one."""
         held = self._of_b().held
@@ -382,7 +331,7 @@ class Tube:
         if not len(mine):
             return
         lows, highs = ends[0][mine], ends[1][mine]
-        there = Converted(out[0][mine], out[1][mine], out[2][mine], out[3][mine])
+        there = Reached(out[0][mine], out[1][mine], out[2][mine], out[3][mine])
         table.held(self._segments.evidence.a, held).invert(values[mine], lows, highs, *there)
         held.go_on(
             self._segments.evidence,
@@ -396,7 +345,7 @@ class Tube:
 
     @staticmethod
     def _hold_all(
-        twice: Spans, values: Values, ends: tuple[Values, Values], out: Converted, *, inverse: bool
+        twice: Spans, values: Values, ends: tuple[Values, Values], out: Reached, *, inverse: bool
     ) -> None:
         """Have bars hold all instants of readings that clock a had twice."""
         if inverse:
@@ -406,7 +355,7 @@ class Tube:
         two = twice.has(values) & (out.status == RESOLVED)
         out.status[two], out.estimate[two] = AMBIGUOUS_SOURCE, 0
 
-    def _estimate_alone(self, values: Values, which: Marks, bars: Bars, out: Converted) -> None:
+    def _estimate_alone(self, values: Values, which: Marks, bars: Bars, out: Reached) -> None:
         """Estimate values of b whose interval has an open side: that side is no estimate."""
         rows = np.flatnonzero(which & (out.status == RESOLVED))
         if len(rows):
@@ -567,7 +516,7 @@ class _Table:
         return self._held
 
 
-def _hold_both(here: Converted, there: Converted) -> None:
+def _hold_both(here: Reached, there: Reached) -> None:
     """Have bars hold those of others; without an estimate where a value may be two instants."""
     apart = (here.earliest > there.latest) | (there.earliest > here.latest)
     two = (apart | (there.status == AMBIGUOUS_SOURCE)) & (here.status == RESOLVED)
