@@ -12,8 +12,11 @@ Each message says what to do next. Each function's docstring says which errors i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, NamedTuple, TypedDict
+
+from tracetime.text import printable
 
 if TYPE_CHECKING:
     from msgspec import Meta
@@ -115,8 +118,11 @@ class TraceError(TracetimeError):
         self.packet = packet
 
     def of(self, path: str) -> TraceError:
-        """This error with the trace's path, for where several traces are read."""
-        return TraceError(f"{path}: {self.message}", self.offset, self.packet)
+        """This error with the trace's path, unless its message has it."""
+        name = printable(path)
+        if name in self.message:
+            return self
+        return TraceError(f"{name}: {self.message}", self.offset, self.packet)
 
     def to_dict(self) -> ErrorFacts:
         """The facts as of other errors; the message does not repeat offset and packet."""
@@ -134,6 +140,15 @@ class TraceError(TracetimeError):
         if self.packet is not None:
             places.append(f"packet {self.packet}")
         return f"{self.message} ({', '.join(places)})" if places else self.message
+
+
+@contextmanager
+def of_file(path: str) -> Iterator[None]:
+    """A context in which errors name the trace that they are about."""
+    try:
+        yield
+    except TraceError as error:
+        raise error.of(path) from None
 
 
 class ConversionError(TracetimeError):

@@ -78,7 +78,7 @@ def test_an_error_about_one_trace_is_in_its_element(tracetime, write, tmp_path):
             error = by_path[junk]["error"]
             assert list(error) == ["code", "message", "offset", "packet"]
             assert (error["code"], error["offset"], error["packet"]) == ("trace", 0, None)
-            assert "perf recording" in error["message"]
+            assert "Linux perf" in error["message"]
         if missing in paths:
             error = by_path[missing]["error"]
             assert (error["code"], error["offset"]) == ("usage", None)
@@ -89,7 +89,7 @@ def test_a_bad_trace_does_not_hide_the_others(tracetime, write):
     good, junk = write(Model().build(), "good"), write(b"PERFILE2 no trace", "junk")
     code, text, err = tracetime("doctor", junk, good)
     assert (code, text) == (3, f"{good}: the clocks are in order.\n")
-    assert err.startswith(f"tracetime: error: {junk}: this is no Perfetto trace")
+    assert err.startswith(f"tracetime: error: {junk}: this is a recording of Linux perf")
 
 
 @pytest.mark.parametrize("args", [("--tolerance", "soon"), ("--nonsense",), ("--fail-on", "all")])

@@ -138,6 +138,10 @@ def cli() -> None:
       tracetime doctor trace.pftrace
       tracetime report trace.pftrace -o report.html
 
+    It reads Perfetto; JSON of Chrome, PyTorch, ROCm and VizTracer; systrace's text; CTF (LTTng,
+    barectf, Zephyr); XDF (Lab Streaming Layer); pcap, pcapng; journals (journalctl -o export);
+    spans (OTLP, Jaeger); tables (CSV, Parquet, Arrow): also compressed, in zip or tar.
+
     Exit codes: 0 done, 1 a check failed (--strict, --fail-on, --check), a value does not convert
     or nothing bounds the clock (now), 2 wrong usage, 3 bad trace, 4 a clock of this machine cannot
     be read.

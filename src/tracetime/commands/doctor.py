@@ -15,7 +15,7 @@ from tracetime.commands.output import result_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_result, print_text, wrap
 from tracetime.commands.terminal import echo, echo_error
-from tracetime.errors import TracetimeError, UsageError
+from tracetime.errors import TraceError, TracetimeError, UsageError
 from tracetime.text import count, did_you_mean, printable
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ def command(
                 exit_with = max(exit_with, exit_code(error))
                 results.append({"trace": path, "error": error})
                 if not as_json:
-                    prefix = f"{printable(path)}: " if (path,) != traces else ""
-                    echo_error("tracetime: error", f"{prefix}{error}")
+                    named = error.of(path) if isinstance(error, TraceError) else error
+                    echo_error("tracetime: error", str(named))
                 continue
             worst = min([worst, *(SEVERITIES.index(finding.severity) for finding in findings)])
             result: Read = {"trace": path, "findings": findings}

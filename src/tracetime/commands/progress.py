@@ -8,15 +8,16 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from tracetime.errors import of_file
 from tracetime.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
@@ -98,12 +99,18 @@ class Progress:
             self._thread.join()
             _shown = None
 
-    def follow(self, trace: Trace) -> Trace:
-        """Show the progress of reading this trace; return it."""
+    @contextmanager
+    def follow(self, trace: Trace) -> Iterator[Trace]:
+        """Show the progress of reading this trace, which is closed at the end; errors name it."""
+        self.watch(trace)
+        with trace, of_file(trace.path):
+            yield trace
+
+    def watch(self, trace: Trace) -> None:
+        """Show the progress of reading this trace."""
         watch = partial(self._reach, trace)
         trace.on_read.append(watch)
         self._followed.append((trace, watch))
-        return trace
 
     def clear(self) -> None:
         """Clear the line, which comes back after a second without output."""

@@ -23,7 +23,7 @@ from tracetime.commands.output import check_standard_output, output_option, stan
 from tracetime.commands.progress import Progress, clear_progress
 from tracetime.commands.show import in_no_slice, print_result
 from tracetime.commands.terminal import echo
-from tracetime.errors import TraceError, UsageError
+from tracetime.errors import UsageError, of_file
 from tracetime.formats import split_member
 from tracetime.text import printable
 
@@ -147,10 +147,8 @@ def command(  # noqa: PLR0913  a parameter for each option
     with contextlib.ExitStack() as stack:
         traces = []
         for path, opened in traces_in(paths, {**reading, "domains": domains}):
-            try:
+            with of_file(path):
                 traces.append(stack.enter_context(opened()))
-            except TraceError as error:
-                raise (error if paths == [path] else error.of(printable(path))) from None
         if domains:
             graphs = [trace.clocks for trace in traces]
             present = {info.clock for graph in graphs for info in graph.clocks()}
@@ -259,7 +257,7 @@ class _Answer:
         """Run a statement, and write its result; name once the events of a trace that it lacks."""
         with Progress("running the query") as progress:
             for trace in self._traces:
-                progress.follow(trace)
+                progress.watch(trace)
             self._write(run())
         for trace in self._traces:
             path = printable(trace.path)

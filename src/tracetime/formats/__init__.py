@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from tracetime.errors import UsageError
 from tracetime.formats.beginnings import FOLDER_FORMATS, FORMATS, Format, is_archive, open_perfetto
+from tracetime.formats.other_programs import other_program, refuse
 from tracetime.trace.open_options import (
     MAX_CLOCKS,
     MAX_EXPANSION,
@@ -36,8 +37,8 @@ def register_format(
     """Let `open_trace`, and so every command, read another format.
 
     Args:
-        probe: whether a file is of it, by its first 512 bytes (uncompressed), or fewer. Formats are
-            probed in the order in which they were registered, the built-in ones first.
+        probe: whether a file is of it, by its first 4096 bytes (uncompressed), or fewer. Formats
+            are probed in the order in which they were registered, the built-in ones first.
         open: gives the trace, of a subclass of `Trace`; it reads nothing yet.
     """
     FORMATS.append(Format(probe, open))
@@ -54,19 +55,33 @@ def is_of_a_format(path: str | os.PathLike[str]) -> bool:
     if not Path(path).is_file():
         return False
     with contextlib.closing(TraceFile(path)) as file:
-        beginning = file.beginning()
-    return is_of_format(beginning)
+        return is_of_format(file.beginning())
 
 
 def is_of_format(beginning: bytes) -> bool:
     """Whether a file that begins so is of a format."""
-    return any(one.probe(beginning) for one in FORMATS)
+    return _format_of(beginning) is not None
+
+
+def _format_of(beginning: bytes) -> Format | None:
+    """Return the format of a file by how it begins; None of what no format reads."""
+    if other_program(beginning) is not None:
+        return None
+    return next((one for one in FORMATS if one.probe(beginning)), None)
 
 
 def open_file(file: TraceFile, options: OpenOptions) -> Trace:
-    """Return the trace of an open file, which is closed with it."""
+    """Return the trace of an open file, which is closed with it.
+
+    Raises:
+        TraceError: it is of no format.
+    """
     beginning = file.beginning()
-    opens = next((one.open for one in FORMATS if one.probe(beginning)), open_perfetto)
+    found = _format_of(beginning)
+    if found is None and not file.is_unreadable(beginning):
+        file.close()
+        raise refuse(beginning, file.path)
+    opens = open_perfetto if found is None else found.open
     trace = opens(file, options)
     file.on_read = trace.on_read
     return trace
@@ -84,10 +99,8 @@ def open_trace(
 ) -> Trace:
     """Open a trace: of Perfetto, CTF, or another registered format.
 
-    Files may be compressed by gzip, zstd, xz or bzip2.
-
-    A file of no format is read as Perfetto's: the error then says what it is. The path of a trace
-    in an archive, zip or tar, is `ARCHIVE:MEMBER`; of one with a single trace, its own is enough.
+    Files may be compressed by gzip, zstd, xz or bzip2. The path of a trace in an archive, zip or
+    tar, is `ARCHIVE:MEMBER`; of one with a single trace, its own is enough.
 
     Args:
         path: of the file, or of a directory (a CTF trace is one), or `-` for standard input (copied
@@ -105,7 +118,7 @@ def open_trace(
 
     Raises:
         UsageError: the file cannot be read; no such orders; an archive of several traces, or none.
-        TraceError: an archive is cut off or damaged.
+        TraceError: the file is of no format, and what it is; an archive is cut off or damaged.
     """
     return _open(
         path,

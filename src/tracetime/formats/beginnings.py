@@ -21,7 +21,7 @@ class Format(NamedTuple):
     """A format of traces.
 
     Attributes:
-        probe: whether a file is of it, by its first 512 bytes (uncompressed), or fewer.
+        probe: whether a file is of it, by its first 4096 bytes (uncompressed), or fewer.
         open: gives the trace; reads nothing yet.
     """
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from tracetime.atomic_file import protect
 from tracetime.errors import TraceError, UsageError
 
-BEGINNING: Final = 512
+BEGINNING: Final = 4096
 """Bytes by which the format of a file is recognised."""
 
 GZIP: Final = b"\x1f\x8b"
@@ -224,6 +224,10 @@ class TraceFile:
         except _ERRORS:
             return b""
         return first
+
+    def is_unreadable(self, beginning: bytes) -> bool:
+        """Whether it begins with nothing because it does not decompress."""
+        return self.compressed and not beginning
 
     def read(self, into: memoryview, at: int) -> int:
         """Fill `into` from the file's byte `at` on; returns the number of bytes."""

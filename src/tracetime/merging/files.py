@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ import numpy as np
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.int_arrays import is_any_of
-from tracetime.errors import PLACED, ConversionError, TraceError, UsageError
+from tracetime.errors import PLACED, ConversionError, TraceError, UsageError, of_file
 from tracetime.formats import open_archive
 from tracetime.formats.archive.archive import Archive
 from tracetime.merging.manifest_reading import MOST_BYTES, Manifest, read_manifest
@@ -150,16 +150,6 @@ def _with_machine_names(file: MergedFile) -> MergedFile:
         return file
     with of_file(file.name):
         return replace(file, machine_names=machine_names(file.manifest, file.member, file.trace))
-
-
-@contextmanager
-def of_file(name: str) -> Iterator[None]:
-    """A context in which errors name the file they are about."""
-    try:
-        yield
-    except TraceError as error:
-        text = printable(name)
-        raise (error if text in error.message else error.of(text)) from None
 
 
 def _read(

@@ -24,10 +24,10 @@ from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.columns.arrays import known_of
-from tracetime.errors import OVERFLOW, PLACED
+from tracetime.errors import OVERFLOW, PLACED, of_file
 from tracetime.formats.perfetto.extension import BAKED_BY
 from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
-from tracetime.merging.files import MergedFile, of_file
+from tracetime.merging.files import MergedFile
 from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.output_report import WrittenFile, WrittenTrace
 from tracetime.merging.placing import FilePlacing, target_of

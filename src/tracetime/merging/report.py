@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.json_facts import Document, as_json
-from tracetime.errors import ConversionError, UsageError
+from tracetime.errors import ConversionError, UsageError, of_file
 from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
 from tracetime.merging.alignment import LEAST
 from tracetime.merging.boots import BootDecision
 from tracetime.merging.evidence_between import evidence_between, instants_of
-from tracetime.merging.files import MergedFile, of_file
+from tracetime.merging.files import MergedFile
 from tracetime.merging.manifest_reading import Attribute
 from tracetime.merging.manifest_ties import manifests
 from tracetime.merging.merged_traces import MergedTraces

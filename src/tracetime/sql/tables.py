@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import TraceError
+from tracetime.errors import of_file
 from tracetime.sql.events import (
     EXTRAS,
     SLICES_EXTRAS,
@@ -26,7 +26,6 @@ from tracetime.sql.events import (
     slices_schema,
 )
 from tracetime.sql.streams import Faults, Stream, View
-from tracetime.text import printable
 from tracetime.trace.events_table import BATCH_ROWS, FINDING_EVENTS
 
 if TYPE_CHECKING:
@@ -182,10 +181,8 @@ def _as_utf8(path: str) -> str:
 
 def _naming(trace: Trace, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the batches of one of several traces; its errors name the trace."""
-    try:
+    with of_file(trace.path):
         yield from batches
-    except TraceError as error:
-        raise error.of(printable(trace.path)) from None
 
 
 def _fixed_table(

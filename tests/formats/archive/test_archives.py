@@ -414,7 +414,7 @@ def test_a_damaged_member_does_not_hide_the_others(put, tracetime):
     cut = put(cut[: cut.index(b"b\0\0\0") + 100], "cut")
     code, printed, err = tracetime("doctor", cut)
     assert (code, f"{cut}:a: " in printed) == (3, True)
-    assert "error: the tar archive is cut off" in err
+    assert f"error: {cut}: the tar archive is cut off" in err
     traces = json.loads(tracetime("doctor", cut, "--json")[1])["traces"]
     assert [one["trace"] for one in traces] == [f"{cut}:a", str(cut)]
     assert "cut off" in traces[1]["error"]["message"]

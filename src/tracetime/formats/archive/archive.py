@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Final, Protocol, Self
 from tracetime.errors import TraceError, UsageError
 from tracetime.formats.archive.members import FOLDER, TarMembers, ZipMembers
 from tracetime.formats.beginnings import is_archive, is_ctf_part
+from tracetime.formats.other_programs import other_program
 from tracetime.formats.trace_file import BEGINNING, CHUNK, Budget, TraceFile, is_compressed
 from tracetime.text import did_you_mean, printable
 from tracetime.trace.open_options import OpenOptions
@@ -26,7 +27,7 @@ which is much for a small archive, and little for one of larger traces."""
 _SMALL: Final = 1 << 15
 _MOST_LISTED: Final = 10
 _PACKED_BEGINNING: Final = 1 << 18
-"""Bytes of a compressed member of which the first 512 of the trace are decompressed."""
+"""Bytes of a compressed member of which the first 4096 of the trace are decompressed."""
 
 _MANIFEST: Final = re.compile(rb'\s*\{\s*"perfetto_manifest"')
 
@@ -198,7 +199,9 @@ class Archive:
         if _MANIFEST.match(beginning):
             self.manifests.append(name)
             return "a perfetto_manifest, which merge alone uses: the traces stay apart"
-        return None if is_of_format(beginning) else "it is of no known format"
+        if is_of_format(beginning):
+            return None
+        return f"it is {other_program(beginning) or 'of no known format'}"
 
     def _beginning(self, name: str) -> bytes:
         """The first bytes of a member, decompressed."""

@@ -6,7 +6,6 @@ It says what follows each stop of the importer; the importer knows what packets 
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -15,7 +14,7 @@ from tracetime._kernels.graph import TangledError, TooManyClocksError
 from tracetime._kernels.perfetto.importer import Importer
 from tracetime.errors import TraceError
 from tracetime.formats.perfetto.schema import IMPORT_ERRORS
-from tracetime.formats.trace_file import BEGINNING, Budget, TraceFile, inflate, unzstd
+from tracetime.formats.trace_file import Budget, TraceFile, inflate, unzstd
 from tracetime.trace.events_table import Columns
 
 WINDOW: Final = 4 << 20
@@ -103,9 +102,8 @@ class Pass:
         """
         read = self._from_chunks() if self._file.compressed else self._from_file()
         window = Window(read, _usual_size(self._file.size))
-        while window.end < BEGINNING and window.refill():
-            pass
-        check_beginning(window.data[: min(window.end, BEGINNING)])
+        if not window.refill():
+            raise TraceError("the file is empty: nothing was recorded", 0)
         try:
             yield from self._windows(window, None)
         except TangledError as error:
@@ -231,53 +229,3 @@ def reader_of(pieces: Iterator[bytes]) -> Callable[[memoryview], int]:
         return n
 
     return read
-
-
-_BINARY: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
-
-_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"[\0", b"\0{", b"\0[")
-"""How text in UTF-16 begins, with a byte order mark or as JSON without one."""
-
-
-def check_beginning(data: bytes | bytearray) -> None:
-    """Say what a file is that is not a Perfetto trace.
-
-    Raises:
-        TraceError: the first byte is not the tag of a packet, by which Perfetto knows its traces.
-    """
-    if data[:1] == b"\n":
-        return
-    if not data:
-        raise TraceError("the file is empty: nothing was recorded", 0)
-    if data[:4] == b"\x04\x22\x4d\x18":
-        what = "an lz4 file: decompress it (lz4 -d); gzip, zstd, xz and bzip2 can be read"
-    elif data[:2] in _UTF_16:
-        what = "text in UTF-16: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
-    elif data[:2] in (b"//", b"/*"):
-        what = "text that begins with a comment: JSON has none, so remove it if this is JSON"
-    elif data.lstrip()[:1] in (b"{", b"["):
-        what = (
-            "JSON, but of no trace: Chrome's is an object with traceEvents, or an array of events"
-        )
-    elif data[:8] == b"LPKSHHRH":
-        what = (
-            "a journal of systemd in its own form: export it "
-            "(journalctl -o export --file FILE > NAME.export)"
-        )
-    elif data[:8] == b"PERFILE2":
-        what = "a Linux perf recording: only Perfetto's protobuf traces can be read"
-    elif data[:5] in (b"<html", b"<!DOC"):
-        what = "HTML, perhaps a report of systrace: give the text of ftrace in it, as a file"
-    elif b"," in (line := bytes(data[:200]).partition(b"\n")[0]) and line.isascii():
-        what = (
-            "text, perhaps CSV: name its columns `clock` and `timestamp`, or say what they are by "
-            "tracetime convert --map"
-        )
-    elif b"," in line and not _BINARY.search(line):
-        what = (
-            "text that is no UTF-8, perhaps CSV: save it as UTF-8 (of Windows and Excel: "
-            "iconv -f CP1252 -t UTF-8), and name its columns `clock` and `timestamp`"
-        )
-    else:
-        what = f"something else (it begins with {bytes(data[:8]).hex(' ')})"
-    raise TraceError(f"this is no Perfetto trace, but {what}", 0)
