@@ -12,11 +12,8 @@ Each message says what to do next. Each function's docstring says which errors i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, NamedTuple, TypedDict
-
-from tracetime.text import printable
 
 if TYPE_CHECKING:
     from msgspec import Meta
@@ -119,10 +116,9 @@ class TraceError(TracetimeError):
 
     def of(self, path: str) -> TraceError:
         """This error with the trace's path, unless its message has it."""
-        name = printable(path)
-        if name in self.message:
+        if path in self.message:
             return self
-        return TraceError(f"{name}: {self.message}", self.offset, self.packet)
+        return TraceError(f"{path}: {self.message}", self.offset, self.packet)
 
     def to_dict(self) -> ErrorFacts:
         """The facts as of other errors; the message does not repeat offset and packet."""
@@ -140,15 +136,6 @@ class TraceError(TracetimeError):
         if self.packet is not None:
             places.append(f"packet {self.packet}")
         return f"{self.message} ({', '.join(places)})" if places else self.message
-
-
-@contextmanager
-def of_file(path: str) -> Iterator[None]:
-    """A context in which errors name the trace that they are about."""
-    try:
-        yield
-    except TraceError as error:
-        raise error.of(path) from None
 
 
 class ConversionError(TracetimeError):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from io import StringIO
 from itertools import islice
 from typing import Any, Final
+
+from tracetime.errors import TraceError
 
 _UNITS: Final = ((1e3, 1, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms"), (6e10, 1e9, "s"))
 """(limit, unit, name) in ns: spans below the limit are in that unit."""
@@ -64,6 +67,15 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], attributes: 
     head = line("th", [column.removeprefix(">") for column in columns])
     body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
     return f"<table{attributes}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+@contextmanager
+def of_file(path: str) -> Iterator[None]:
+    """A context in which errors name the trace that they are about."""
+    try:
+        yield
+    except TraceError as error:
+        raise error.of(printable(path)) from None
 
 
 def printable(

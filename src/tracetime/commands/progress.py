@@ -14,8 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from tracetime.errors import of_file
-from tracetime.text import printable
+from tracetime.text import of_file, printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

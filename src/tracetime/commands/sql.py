@@ -23,9 +23,9 @@ from tracetime.commands.output import check_standard_output, output_option, stan
 from tracetime.commands.progress import Progress, clear_progress
 from tracetime.commands.show import in_no_slice, print_result
 from tracetime.commands.terminal import echo
-from tracetime.errors import UsageError, of_file
+from tracetime.errors import UsageError
 from tracetime.formats import split_member
-from tracetime.text import printable
+from tracetime.text import of_file, printable
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName

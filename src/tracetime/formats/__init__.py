@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from tracetime.errors import UsageError
 from tracetime.formats.beginnings import FOLDER_FORMATS, FORMATS, Format, is_archive, open_perfetto
-from tracetime.formats.other_programs import other_program, refuse
 from tracetime.trace.open_options import (
     MAX_CLOCKS,
     MAX_EXPANSION,
@@ -65,9 +64,12 @@ def is_of_format(beginning: bytes) -> bool:
 
 def _format_of(beginning: bytes) -> Format | None:
     """Return the format of a file by how it begins; None of what no format reads."""
-    if other_program(beginning) is not None:
-        return None
-    return next((one for one in FORMATS if one.probe(beginning)), None)
+    found = next((one for one in FORMATS if one.probe(beginning)), None)
+    if found is not None and found.is_shared:
+        from tracetime.formats.other_programs import other_program
+
+        return found if other_program(beginning) is None else None
+    return found
 
 
 def open_file(file: TraceFile, options: OpenOptions) -> Trace:
@@ -79,6 +81,8 @@ def open_file(file: TraceFile, options: OpenOptions) -> Trace:
     beginning = file.beginning()
     found = _format_of(beginning)
     if found is None and not file.is_unreadable(beginning):
+        from tracetime.formats.other_programs import refuse
+
         file.close()
         raise refuse(beginning, file.path)
     opens = open_perfetto if found is None else found.open

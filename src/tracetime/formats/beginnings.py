@@ -23,10 +23,12 @@ class Format(NamedTuple):
     Attributes:
         probe: whether a file is of it, by its first 4096 bytes (uncompressed), or fewer.
         open: gives the trace; reads nothing yet.
+        is_shared: whether files of other programs begin so, too.
     """
 
     probe: Callable[[bytes], bool]
     open: Callable[[TraceFile, OpenOptions], Trace]
+    is_shared: bool = False
 
 
 class FolderFormat(NamedTuple):
@@ -191,6 +193,15 @@ def _is_table(beginning: bytes) -> bool:
     return is_table(beginning)
 
 
+_PACKET: Final = re.compile(rb"\n(?!(?s:[\x80-\xff]{0,4}[\x00-\x7f])(?:\x08|\x12[\x01-\x7f][/T]))")
+"""A packet of Perfetto, and none of a type of values of pprof, or of a plane of XPlane."""
+
+
+def _is_perfetto(beginning: bytes) -> bool:
+    """Whether a file begins with a packet."""
+    return _PACKET.match(beginning) is not None
+
+
 open_perfetto: Final = _opens("perfetto", "open")
 
 FORMATS: Final = [
@@ -201,8 +212,8 @@ FORMATS: Final = [
     _spans(_JAEGER, "jaeger"),
     _spans(_FOREIGN, "foreign"),
     # Before Perfetto's: a file of JSON may begin with a line feed, as a packet does.
-    Format(_is_json, _opens("chrome_json.reader", "ChromeJsonTrace")),
-    Format(lambda beginning: beginning[:1] == b"\n", open_perfetto),
+    Format(_is_json, _opens("chrome_json.reader", "ChromeJsonTrace"), is_shared=True),
+    Format(_is_perfetto, open_perfetto),
     Format(
         lambda beginning: beginning.startswith(_FIRST_FIELDS),
         _opens("journal.reader", "JournalTrace"),

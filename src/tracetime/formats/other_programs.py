@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Final, NamedTuple
 
 from tracetime.errors import TraceError
+from tracetime.text import printable
 
 _CSV: Final = "write its times as CSV, and name their columns by tracetime convert --map"
 
@@ -197,14 +198,14 @@ _LIST: Final = "`tracetime --help` lists the formats that are read"
 def refuse(beginning: bytes, path: str) -> TraceError:
     """Return the error that says what a file of no format is, as far as its beginning tells."""
     if not beginning:
-        return TraceError("the file is empty: nothing was recorded", 0).of(path)
+        return TraceError("the file is empty: nothing was recorded", 0).of(printable(path))
     known = other_program(beginning)
     by_name = _ENDINGS.get(PurePath(path).suffix.lower())
     if known is None and by_name is not None:
         known = ": ".join(by_name)
     if known is None:
         known = f"{_kind(beginning)}; {_LIST}"
-    return TraceError(f"this is {known}", 0).of(path)
+    return TraceError(f"this is {known}", 0).of(printable(path))
 
 
 def _kind(beginning: bytes) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import UsageError, of_file
+from tracetime.errors import UsageError
 from tracetime.graph.adding import add_order
 from tracetime.graph.graph import Graph
 from tracetime.merging.alignment import LEAST, MOST, Alignment, Meetings, align
@@ -23,7 +23,7 @@ from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile
 from tracetime.merging.message_ties import parts_of, rows_of, times_of, with_keys
 from tracetime.merging.ties import Tie
-from tracetime.text import count, printable
+from tracetime.text import count, of_file, printable
 
 _KINETO: Final = (
     "Process Group Name",

@@ -14,12 +14,12 @@ import numpy as np
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.int_arrays import is_any_of
-from tracetime.errors import PLACED, ConversionError, TraceError, UsageError, of_file
+from tracetime.errors import PLACED, ConversionError, TraceError, UsageError
 from tracetime.formats import open_archive
 from tracetime.formats.archive.archive import Archive
 from tracetime.merging.manifest_reading import MOST_BYTES, Manifest, read_manifest
 from tracetime.merging.threads import each
-from tracetime.text import did_you_mean, printable
+from tracetime.text import did_you_mean, of_file, printable
 from tracetime.trace.abilities import MachineFacts
 from tracetime.trace.trace import Trace
 

@@ -12,14 +12,13 @@ from typing import Final
 import numpy as np
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.errors import of_file
 from tracetime.formats.spans.calls import Order, orders_between
 from tracetime.graph.adding import add_order
 from tracetime.graph.graph import Graph
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile
 from tracetime.merging.ties import Tie
-from tracetime.text import count
+from tracetime.text import count, of_file
 from tracetime.trace.flows import (
     FlowOrders,
     between_files,

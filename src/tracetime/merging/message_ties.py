@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracetime.columns.matching import number_keys
-from tracetime.errors import UsageError, of_file
+from tracetime.errors import UsageError
 from tracetime.graph.adding import add_order
 from tracetime.graph.graph import Graph
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile
 from tracetime.merging.ties import Tie
-from tracetime.text import count, printable
+from tracetime.text import count, of_file, printable
 from tracetime.trace.slices_table import Slices
 from tracetime.trace.trace import Events
 

@@ -24,7 +24,7 @@ from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.columns.arrays import known_of
-from tracetime.errors import OVERFLOW, PLACED, of_file
+from tracetime.errors import OVERFLOW, PLACED
 from tracetime.formats.perfetto.extension import BAKED_BY
 from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
 from tracetime.merging.files import MergedFile
@@ -34,7 +34,7 @@ from tracetime.merging.placing import FilePlacing, target_of
 from tracetime.merging.processes import Processes
 from tracetime.merging.report import MergeReport
 from tracetime.merging.threads import ThreadJob, Threads
-from tracetime.text import printable
+from tracetime.text import of_file, printable
 from tracetime.trace.events_table import Columns
 from tracetime.verbs.event_baking.tracks import OutputNumbers
 from tracetime.verbs.event_baking.tube_times import KeptOrder

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.json_facts import Document, as_json
-from tracetime.errors import ConversionError, UsageError, of_file
+from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
 from tracetime.merging.alignment import LEAST
 from tracetime.merging.boots import BootDecision
@@ -26,7 +26,7 @@ from tracetime.merging.output_report import WrittenTrace
 from tracetime.merging.pair_evidence import PairEvidence
 from tracetime.merging.steps import ClockJumps, ClockStep, Suspend, clock_steps, suspends
 from tracetime.merging.ties import Tie
-from tracetime.text import printable
+from tracetime.text import of_file, printable
 
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import of_file
 from tracetime.sql.events import (
     EXTRAS,
     SLICES_EXTRAS,
@@ -26,6 +25,7 @@ from tracetime.sql.events import (
     slices_schema,
 )
 from tracetime.sql.streams import Faults, Stream, View
+from tracetime.text import of_file
 from tracetime.trace.events_table import BATCH_ROWS, FINDING_EVENTS
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import IO, TYPE_CHECKING, Final, Protocol, Self
 from tracetime.errors import TraceError, UsageError
 from tracetime.formats.archive.members import FOLDER, TarMembers, ZipMembers
 from tracetime.formats.beginnings import is_archive, is_ctf_part
-from tracetime.formats.other_programs import other_program
 from tracetime.formats.trace_file import BEGINNING, CHUNK, Budget, TraceFile, is_compressed
 from tracetime.text import did_you_mean, printable
 from tracetime.trace.open_options import OpenOptions
@@ -201,6 +200,8 @@ class Archive:
             return "a perfetto_manifest, which merge alone uses: the traces stay apart"
         if is_of_format(beginning):
             return None
+        from tracetime.formats.other_programs import other_program
+
         return f"it is {other_program(beginning) or 'of no known format'}"
 
     def _beginning(self, name: str) -> bytes:
