@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     )
     from tracetime.formats import open_trace, open_traces, register_format
     from tracetime.graph.clock_graph import ClockGraph
+    from tracetime.graph.curves import Curves
     from tracetime.graph.explanation import Explanation, Hop, Outside
     from tracetime.graph.info import ClockInfo, FlowCounts, OrdersInfo, Readings, SeriesInfo
-    from tracetime.graph.tube.curves import Curves
     from tracetime.graph.tube.explanation import MeshHop, TubeExplanation, TubeHop
     from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
     from tracetime.hosts.peer import Peer
@@ -181,7 +181,7 @@ _HOMES: Final = {
     "ClockStep": "tracetime.merging.steps",
     "ConversionError": "tracetime.errors",
     "Count": "tracetime.capture.sample",
-    "Curves": "tracetime.graph.tube.curves",
+    "Curves": "tracetime.graph.curves",
     "Explanation": "tracetime.graph.explanation",
     "Finding": "tracetime.doctor",
     "FlowCounts": "tracetime.graph.info",

@@ -16,7 +16,7 @@ from test_sampling import GPU, MONOTONIC, RAW, WALL, delays, machine, rates, tru
 
 import tracetime as tt
 from tracetime import ClockDomain, ClockId, Sampler, Snapshot
-from tracetime.graph.tube.simultaneity import Aligned, Aligner
+from tracetime.graph.simultaneity import Aligned, Aligner
 from tracetime.sources.fake import FakeClock, FakeTime
 
 COARSE = ClockId(4)

@@ -13,8 +13,8 @@ from seeds import seeds
 from tracetime import ClockId
 from tracetime.clocks.families import steadiness
 from tracetime.graph.contents import ClockLists
+from tracetime.graph.curves import _offsets, _points, _within, ppm_of, since
 from tracetime.graph.tube.counters import _ANYWHERE, _apart, _Known, _nearest, _turns
-from tracetime.graph.tube.curves import _offsets, _points, _within, ppm_of, since
 from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.lattice import EventReadings, Lattice
 from tracetime.graph.tube.limits import ONE

@@ -12,16 +12,16 @@ import pytest
 from kept import check_kept
 
 from tracetime import ClockDomain, ClockId, ConversionError
+from tracetime.graph.decimation import decimate
 from tracetime.graph.rate import learn_rate, nominal_ns, saturated_ns
 from tracetime.graph.routes import SearchBudget, detour, least_error
+from tracetime.graph.simultaneity import Aligned, Aligner, is_coarse
 from tracetime.graph.tube.corrections import SCALED_PPM, correction_of
-from tracetime.graph.tube.decimation import decimate
 from tracetime.graph.tube.joint_readings import JointReadings
 from tracetime.graph.tube.lattice import EventReadings, Lattice, find_lattices
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.loops import Triangles
 from tracetime.graph.tube.measurements import Read
-from tracetime.graph.tube.simultaneity import Aligned, Aligner, is_coarse
 from tracetime.graph.tube.tick_periods import Residuals, Tick
 from tracetime.graph.tube.wraps import Counter, modulus_of, open_wraps, unfold_readings
 from tracetime.graph.values import difference, gains

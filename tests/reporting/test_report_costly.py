@@ -12,7 +12,7 @@ from fuzz import costly
 from tracetime.columns.arrays import median, medians
 from tracetime.doctor import Finding
 from tracetime.errors import ConversionError
-from tracetime.graph.tube.curves import _within
+from tracetime.graph.curves import _within
 from tracetime.graph.tube.pairs import Pairs
 from tracetime.reporting import facts as report_facts
 from tracetime.reporting import measure as measuring
@@ -207,9 +207,7 @@ def test_points_within_zones_are_those_within_any(zones):
 def test_each_jump_is_taken_out_at_no_cost_of_its_own(written, monkeypatch):
     """One look at all stretches between jumps, not one for each."""
     calls = []
-    monkeypatch.setattr(
-        "tracetime.graph.tube.curves.medians", lambda *a: calls.append(a) or medians(*a)
-    )
+    monkeypatch.setattr("tracetime.graph.curves.medians", lambda *a: calls.append(a) or medians(*a))
     with tt.open_trace(written(costly.jumps(60))) as trace:
         drawn = trace.clocks.curves("BOOTTIME", "REALTIME")
     assert drawn.n_breaks > 40

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tracetime import ClockGraph, ClockId
 from tracetime.errors import AS_IS, ONE_SIDED, RESOLVED
-from tracetime.graph.tube.curves import MOST_POINTS, since
+from tracetime.graph.curves import MOST_POINTS, since
 from tracetime.reporting.drawing import Bokeh
 from tracetime.reporting.sections import allan_deviation
 from tracetime.reporting.timeline import Timeline

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from tracetime.analysis.contradictions import Contradiction, contradiction
 from tracetime.analysis.event_distances import ReadingSpans, Strays
 from tracetime.analysis.floor_cost import FloorCost
 from tracetime.analysis.groups import Between, Counts, Group, GroupCounter, places_of
@@ -42,7 +43,6 @@ from tracetime.graph.comparison import eventful, inconsistencies, shared_with_re
 from tracetime.graph.graph import Graph
 from tracetime.graph.info import ClockInfo
 from tracetime.graph.info import OffsetVariations as Ways
-from tracetime.graph.tube.contradictions import Contradiction, contradiction
 from tracetime.graph.tube.discontinuities import PairDiscontinuities
 from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.graph.tube.pair import Pair

@@ -25,7 +25,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, Snapshot
 from tracetime.errors import SourceError, UsageError
-from tracetime.graph.tube.simultaneity import Aligned, Aligner
+from tracetime.graph.simultaneity import Aligned, Aligner
 from tracetime.sources.local import LocalClocks
 from tracetime.sources.posix import read_adjtimex
 from tracetime.sources.source import ClockSource, OneAtATime, Unavailable

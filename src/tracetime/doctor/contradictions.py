@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
+from tracetime.analysis.contradictions import Contradiction
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import median
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding
-from tracetime.graph.tube.contradictions import Contradiction
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.values import ascending, difference
 from tracetime.text import count, duration

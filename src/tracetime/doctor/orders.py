@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tracetime.analysis.contradictions import loop_disagreements
 from tracetime.analysis.survey import MOST_ORDERED, Survey
 from tracetime.clocks.families import WALL
 from tracetime.clocks.ids import ClockId
@@ -21,7 +22,6 @@ from tracetime.doctor.contradictions import against_snapshots
 from tracetime.doctor.finding import EventSelection, Finding
 from tracetime.errors import TracetimeError
 from tracetime.graph.tube.evidence import WIDEST
-from tracetime.graph.tube.mesh import loop_disagreements
 from tracetime.graph.tube.orders import PairOrders
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.results import PairDiscontinuity

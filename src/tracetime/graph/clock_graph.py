@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from tracetime.clocks.wall_time import FloatUnit
     from tracetime.columns.arrow_tables import SupportsArrowStream
+    from tracetime.graph.curves import Curves
     from tracetime.graph.explanation import Explanation
-    from tracetime.graph.tube.curves import Curves
     from tracetime.graph.tube.explanation import TubeExplanation
 
 
@@ -493,12 +493,12 @@ class ClockGraph(GraphFacts):
         origin_ns: int | None = None,
         most: int | None = None,
     ) -> Curves:
-        """The curves of a figure of two clocks that share snapshots; see `graph.tube.curves`.
+        """The curves of a figure of two clocks that share snapshots; see `graph.curves`.
 
         Raises:
             UsageError, ConversionError: as `convert` with the tube; they share no snapshot.
         """
-        from tracetime.graph.tube.curves import MOST_POINTS, curves
+        from tracetime.graph.curves import MOST_POINTS, curves
 
         reference, clock = self.clock(src), self.clock(dst)
         if reference == clock:

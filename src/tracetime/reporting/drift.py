@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tracetime.graph.tube.curves import Break, Curves, since
+from tracetime.graph.curves import Break, Curves, since
 from tracetime.reporting.drawing import (
     BAND,
     BROKEN,

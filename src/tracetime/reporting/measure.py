@@ -13,7 +13,7 @@ from tracetime.clocks.families import COARSE
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor import SEVERITIES, Finding
 from tracetime.errors import ConversionError
-from tracetime.graph.tube.curves import Curves, ppm_of
+from tracetime.graph.curves import Curves, ppm_of
 from tracetime.graph.values import difference
 
 MOST_MEASURED: Final = 300

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tracetime.doctor import Finding
-from tracetime.graph.tube.curves import Break, Curves
+from tracetime.graph.curves import Break, Curves
 from tracetime.reporting.facts import MOST_FINDINGS, Facts
 from tracetime.reporting.markup import (
     Cell,

@@ -1,6 +1,6 @@
 """The picture of a pair of clocks: its offset with error bars, its drift, and the bars' width.
 
-`tracetime.graph.tube.curves` computes what is drawn.
+`tracetime.graph.curves` computes what is drawn.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.graph.tube.curves import Curves
+from tracetime.graph.curves import Curves
 from tracetime.reporting.drawing import (
     BAND,
     BROKEN,

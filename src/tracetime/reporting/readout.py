@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.graph.tube.curves import Break, Curves
+from tracetime.graph.curves import Break, Curves
 from tracetime.reporting.drawing import BROKEN, FLOOR, INK, TUBE, time_unit
 from tracetime.reporting.facts import Facts
 from tracetime.reporting.markup import Html, tag

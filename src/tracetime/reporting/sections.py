@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.clock_names import coverage, span_ns
-from tracetime.graph.tube.curves import since
+from tracetime.graph.curves import since
 from tracetime.reporting.clock_graph import clock_graph
 from tracetime.reporting.facts import Facts
 from tracetime.reporting.figures import MOST_LINES, allan_figure, bars_figure, events_figure

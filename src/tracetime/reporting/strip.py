@@ -15,7 +15,7 @@ import numpy as np
 
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor import SEVERITIES, Finding
-from tracetime.graph.tube.curves import since
+from tracetime.graph.curves import since
 from tracetime.reporting.facts import MOST_FINDINGS, Facts
 from tracetime.reporting.markup import Html, tag
 from tracetime.text import count, duration, html_text, signed_duration

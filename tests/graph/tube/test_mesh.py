@@ -9,9 +9,9 @@ import pytest
 from seeds import seeds
 
 from tracetime import ClockGraph, ClockId, Snapshot
+from tracetime.analysis.contradictions import loop_disagreements
 from tracetime.clocks.domain import ClockDomain
 from tracetime.graph.tube.closing import OPEN
-from tracetime.graph.tube.mesh import loop_disagreements
 from tracetime.graph.tube.mesh_edges import Read
 from tracetime.graph.tube.meshes import Meshes
 

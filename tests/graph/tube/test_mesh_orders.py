@@ -10,7 +10,7 @@ from message_meshes import MessageMesh
 from message_worlds import S
 from seeds import seeds
 
-from tracetime.graph.tube.mesh import loop_disagreements
+from tracetime.analysis.contradictions import loop_disagreements
 from tracetime.graph.tube.meshes import Meshes
 
 INT64 = np.iinfo(np.int64)

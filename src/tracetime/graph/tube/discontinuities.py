@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, Literal, Self, TypeAlias, overload
+from typing import Any, Final, Literal, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ KINDS: Final[tuple[Kind, ...]] = (
 _Row: TypeAlias = tuple[
     Kind, int, int, tuple[int, int] | None, tuple[float, float] | None, tuple[int, ...]
 ]
+One = TypeVar("One")
 _MOST_SUMMED: Final = 1 << 60
 
 
@@ -79,7 +80,7 @@ class Discontinuity:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Columns:
+class _Columns(Sequence[One]):
     """The columns of `Discontinuity`, one row each.
 
     Attributes:
@@ -101,6 +102,16 @@ class _Columns:
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    @overload
+    def __getitem__(self, k: int) -> One: ...
+
+    @overload
+    def __getitem__(self, k: slice) -> Self: ...
+
+    def __getitem__(self, k: int | slice) -> One | Self:
+        rows = np.arange(len(self))[k]
+        return self.take(rows) if isinstance(k, slice) else next(iter(self.take(rows[None])))
 
     def take(self, rows: npt.NDArray[Any]) -> Self:
         """Some of them, by number, or marked."""
@@ -157,13 +168,13 @@ def _taken(part: Any, rows: npt.NDArray[Any]) -> Any:
     return part[rows] if isinstance(part, np.ndarray) else part
 
 
-def _end_to_end(parts: Sequence[_Columns], name: str) -> Any:
+def _end_to_end(parts: Sequence[_Columns[Any]], name: str) -> Any:
     columns = [getattr(part, name) for part in parts]
     return Ragged.joined(columns) if isinstance(columns[0], Ragged) else np.concatenate(columns)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Discontinuities(_Columns, Sequence[Discontinuity]):
+class Discontinuities(_Columns[Discontinuity]):
     """The discontinuities of a tube as columns; each is an object once it is asked for."""
 
     @classmethod
@@ -206,19 +217,9 @@ class Discontinuities(_Columns, Sequence[Discontinuity]):
     def __iter__(self) -> Iterator[Discontinuity]:
         return (Discontinuity(*row) for row in self._rows())
 
-    @overload
-    def __getitem__(self, k: int) -> Discontinuity: ...
-
-    @overload
-    def __getitem__(self, k: slice) -> Discontinuities: ...
-
-    def __getitem__(self, k: int | slice) -> Discontinuity | Discontinuities:
-        rows = np.arange(len(self))[k]
-        return self.take(rows) if isinstance(k, slice) else next(iter(self.take(rows[None])))
-
 
 @dataclass(frozen=True, eq=False, slots=True)
-class PairDiscontinuities(_Columns, Sequence[PairDiscontinuity]):
+class PairDiscontinuities(_Columns[PairDiscontinuity]):
     """Discontinuities of pairs of clocks as columns; each is an object once it is asked for.
 
     Attributes:
@@ -288,16 +289,6 @@ class PairDiscontinuities(_Columns, Sequence[PairDiscontinuity]):
         src, dst = ([self.clocks[k] for k in side.tolist()] for side in (self.src, self.dst))
         for one, other, row, orders in zip(src, dst, self._rows(), self.orders, strict=True):
             yield PairDiscontinuity(one, other, *row, orders)
-
-    @overload
-    def __getitem__(self, k: int) -> PairDiscontinuity: ...
-
-    @overload
-    def __getitem__(self, k: slice) -> PairDiscontinuities: ...
-
-    def __getitem__(self, k: int | slice) -> PairDiscontinuity | PairDiscontinuities:
-        rows = np.arange(len(self))[k]
-        return self.take(rows) if isinstance(k, slice) else next(iter(self.take(rows[None])))
 
     def as_kind(self, which: Mask, kind: str) -> PairDiscontinuities:
         """The same, with some as another kind."""

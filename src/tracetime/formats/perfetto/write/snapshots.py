@@ -1,7 +1,7 @@
 """The packet of a snapshot: readings in ns, in an order that Perfetto resolves; extension.
 
 The clocks: clocks.py. The fields of the extension: formats/perfetto/extension.py. How readings are
-brought to one instant: graph/tube/simultaneity.py.
+brought to one instant: graph/simultaneity.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tracetime.formats.perfetto.write.clocks import (
     RecordedClocks,
     scoped,
 )
-from tracetime.graph.tube.simultaneity import Aligned, Aligner
+from tracetime.graph.simultaneity import Aligned, Aligner
 
 # The order in which a snapshot lists its clocks, so that Perfetto resolves them correctly.
 #

@@ -16,7 +16,7 @@ from tracetime.clocks.int_arrays import is_any_of
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.columns.arrays import median, medians
 from tracetime.errors import ONE_SIDED, PLACED
-from tracetime.graph.tube.decimation import decimate
+from tracetime.graph.decimation import decimate
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.values import Floats, Mask, Values, ascending, difference, if_it_fits

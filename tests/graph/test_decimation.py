@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from tracetime.graph.tube.decimation import decimate
+from tracetime.graph.decimation import decimate
 
 COLUMNS = st.integers(1, 3000).flatmap(
     lambda n: st.lists(
