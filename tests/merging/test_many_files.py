@@ -197,6 +197,19 @@ def test_windows_of_one_job_are_tied_as_all_pairs_would(windows, first):
     assert groups(len(windows), tied) == groups(len(windows), every)
 
 
+def test_of_two_jobs_of_many_ranks_few_pairs_are_compared_in_vain():
+    """All pairs of two jobs are very many, and none of them are tied."""
+    ranks = 100
+    pairs = compared_with_collectives([[0]] * 2 * ranks, 4, lambda *pair: len({*of_job(pair)}) == 1)
+    in_vain = [pair for pair in pairs if len({*of_job(pair)}) == 2]
+    assert len(in_vain) <= 4 * 2 * ranks + collectives._MOST_IN_VAIN
+    assert groups(2 * ranks, {*pairs} - {*in_vain}) == [0, 1] * ranks
+
+
+def of_job(pair):
+    return [number % 2 for number in pair]
+
+
 def test_files_of_too_few_collectives_are_not_compared():
     one = np.zeros(11, np.int64)
     found = [collectives._Collectives(one, one, one)] * 3

@@ -79,6 +79,12 @@ What two of the rest say of each other follows over these, but for the time that
 takes.
 """
 
+_MOST_IN_VAIN: Final = 1000
+"""After so many pairs in a row, the most alike first, that are not tied, no more are compared.
+
+Two jobs of many ranks have very many such pairs.
+"""
+
 
 class _Collectives:
     """The collectives of one file, in order: their earliest start, latest end, and kind.
@@ -197,7 +203,7 @@ def _compare(
     first: int,
     tie: Callable[[int, int], bool],
 ) -> None:
-    """Compare files that have a kind in common, until all are tied that any pairs would tie.
+    """Compare files that have a kind in common, until all are tied or very many pairs are not.
 
     Args:
         found: the collectives of each file.
@@ -228,9 +234,12 @@ def _compare(
                     representatives[row][1:],
                     key=lambda number: -len(found[number].kinds),
                 )
+    in_vain = 0
     for one, other in _loose_pairs(found, has_kind, pairs):
+        if in_vain == _MOST_IN_VAIN:
+            break
         if not pairs.are_tied(one, other):
-            pairs.compare(one, other)
+            in_vain = 0 if pairs.compare(one, other) else in_vain + 1
 
 
 def _loose_pairs(
