@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tracetime.clocks.snapshot import INT64_MIN
 from tracetime.columns.arrays import median, quantile
 from tracetime.formats.xdf.chunks import Seconds, Values, nanoseconds
 
@@ -74,12 +75,12 @@ class Pings(NamedTuple):
     def apart(self, least_ns: int, jump_ns: int) -> npt.NDArray[np.intp]:
         """The rows of pings at least so far apart, but for those that jump by more."""
         kept: list[int] = []
-        last = last_offset = 0
+        until = low = high = INT64_MIN
         pairs = zip(self.recorder_ns.tolist(), self.offset_ns.tolist(), strict=True)
         for k, (time, offset) in enumerate(pairs):
-            if not kept or time - last >= least_ns or abs(offset - last_offset) > jump_ns:
+            if time >= until or offset < low or offset > high:
                 kept.append(k)
-                last, last_offset = time, offset
+                until, low, high = time + least_ns, offset - jump_ns, offset + jump_ns
         return np.array(kept, np.intp)
 
     def are_alone(self, least_ns: int) -> npt.NDArray[np.bool_]:
