@@ -357,7 +357,7 @@ def moving(n):
 def test_the_clocks_with_most_events_are_examined(most, left):
     options = {} if most is None else {"max_tubes": most}
     with surveyed(*moving(3), tolerance_ns=10**6, **options) as survey:
-        assert survey.most_examined == (most or 1000)
+        assert survey.most_examined == (most or 500)
         assert survey.unexamined == tuple(map(ClockId, left))
         assert {d.dst.clock for d in survey.discontinuities} == {200, 201, 202} - set(left)
         # BOOTTIME is a clock, too.

@@ -64,7 +64,7 @@ _EQUATED: Final = (_BOOTTIME, _TRACE_FILE)
 MOST_ORDERED: Final = 64
 """Of so many pairs the doctor looks at the messages: each pair takes a tube."""
 
-MOST_EXAMINED: Final = 1000
+MOST_EXAMINED: Final = 500
 """For so many pairs of clocks the doctor makes a tube, to see what happened to them; with so many
 clocks it places events by tubes, to see whether floor keeps their order."""
 
