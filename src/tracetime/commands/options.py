@@ -159,7 +159,7 @@ _LIMITS: Final = (
     click.option(
         "--max-clocks",
         type=click.IntRange(min=1),
-        default=1 << 17,
+        default=1 << 14,
         show_default=True,
         help="Refuse a trace whose snapshots or rows name more clocks than this.",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
@@ -19,9 +19,6 @@ from tracetime.text import printable
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count
     from tracetime.doctor import Finding
-
-_MOST_CLOCKS: Final = 1 << 16
-"""Of more clocks a page takes seconds and 0.5 GB, and still shows only the first ones."""
 
 
 class _PicturedPair(TypedDict):
@@ -56,7 +53,7 @@ class Report(TypedDict):
     left_out: Sequence[str]
 
 
-@click.command("report", context_settings={"default_map": {"max_clocks": _MOST_CLOCKS}})
+@click.command("report")
 @trace_options
 @output_option(
     "The HTML file to write; - is standard output. By default the trace's name with .html added, "

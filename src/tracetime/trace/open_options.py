@@ -11,8 +11,11 @@ if TYPE_CHECKING:
 MAX_EXPANSION: Final = 4 << 30
 """Bytes that decompression may yield; real traces are smaller."""
 
-MAX_CLOCKS: Final = 1 << 17
-"""Clocks that snapshots may name; the largest real traces known have some hundreds."""
+MAX_CLOCKS: Final = 1 << 14
+"""Clocks that snapshots may name; the largest real traces known have some hundreds.
+
+Each costs every command some 0.1 ms. Of lists of clocks there may be as many.
+"""
 MAX_TUBES: Final = 3000
 """Pairs of clocks whose error bars may be worked out, which takes about a millisecond each."""
 

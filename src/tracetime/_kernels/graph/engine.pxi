@@ -29,7 +29,7 @@ def series_hash(keys):
 
 
 class TooManyClocksError(Exception):
-    """Snapshots name more clocks than `Engine.most_nodes`."""
+    """Snapshots have more clocks, or lists of clocks, than `Engine.most_nodes`."""
 
 
 cdef class Engine:
@@ -150,6 +150,9 @@ cdef class Engine:
             if made.n == n and memcmp(made.nodes, nodes, <size_t>n * sizeof(int32_t)) == 0:
                 return <int32_t>i
             i = next_match(&self.series_table, list_hash, &slot)
+        if self.n_series >= self.most_nodes:
+            with gil:
+                raise TooManyClocksError
         grow(<void **>&self.series, &self.series_capacity, self.n_series + 1, sizeof(Series))
         made = &self.series[self.n_series]
         memset(made, 0, sizeof(Series))

@@ -347,7 +347,7 @@ def test_limits_have_a_least(tmp_path, limit, least):
 
 def test_default_limits():
     most = OpenOptions()
-    assert (most.max_expansion, most.max_clocks, most.max_tubes) == (4 * 2**30, 131_072, 3_000)
+    assert (most.max_expansion, most.max_clocks, most.max_tubes) == (4 * 2**30, 16_384, 3_000)
     assert (reader.BATCH_ROWS, reader.NAMES_LIMIT) == (65_536, 64 * 2**20)
 
 
@@ -359,8 +359,8 @@ def test_clocks_are_counted_up_to_the_limit():
     with opened(data, max_clocks=3) as made, pytest.raises(TraceError) as raised:
         made.read_all()
     assert raised.value.message == (
-        "snapshots name more than 3 clocks; if they really are that many, raise the limit "
-        "(--max-clocks)"
+        "snapshots name more than 3 clocks, or lists of clocks; if they really are that many, raise "
+        "the limit (--max-clocks)"
     )
 
 

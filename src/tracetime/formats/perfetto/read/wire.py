@@ -115,8 +115,8 @@ class Pass:
             ) from error
         except TooManyClocksError:
             raise TraceError(
-                f"snapshots name more than {self._importer.engine.most_nodes} clocks; if they "
-                "really are that many, raise the limit (--max-clocks)",
+                f"snapshots name more than {self._importer.engine.most_nodes} clocks, or lists of "
+                "clocks; if they really are that many, raise the limit (--max-clocks)",
                 self._importer.stop_offset,
                 self._importer.packets,
             ) from None
