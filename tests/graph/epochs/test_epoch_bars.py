@@ -42,7 +42,7 @@ def worlds(draw: st.DrawFn) -> Nodes:
 
 def all_believed(nodes: Nodes) -> Findings:
     """A world in which nothing is wrong."""
-    return Findings(nodes, (), (Model(),), np.zeros(len(nodes.one), dtype=np.int64), {}, True)
+    return Findings(nodes, (), (Model(),), np.zeros(len(nodes.one), dtype=np.int64), {}, True, 0)
 
 
 @given(worlds())

@@ -16,10 +16,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tracetime._kernels.epochs import drifts
+from tracetime.graph.epochs.clashes import along, clash_ns, neighbours_clash
 from tracetime.graph.epochs.hitting_set import Choice, cheapest
+from tracetime.graph.epochs.instants import instants
 from tracetime.graph.epochs.nodes import Contradiction, Nodes, System, Zone
-from tracetime.graph.epochs.rows import OPEN
+from tracetime.graph.epochs.rows import OPEN, Clock, Rows
 from tracetime.graph.values import Mask, Values
 
 ROW: Final = 20
@@ -93,6 +94,7 @@ class Findings:
         slack_ns: int64, by how much each row is wider than it says.
         not_believed: by pair of clocks whose half-widths do not hold, how much wider they are.
         solved: whether nothing contradicts itself any more.
+        price: what the breaks and wrong rows cost.
     """
 
     nodes: Nodes
@@ -101,6 +103,7 @@ class Findings:
     slack_ns: Values
     not_believed: Mapping[tuple[int, int], int]
     solved: bool
+    price: int
 
     def systems(self) -> list[System]:
         """The bounds of each model."""
@@ -133,7 +136,19 @@ def find_breaks(nodes: Nodes) -> Findings:
         slack,
         not_believed,
         solved,
+        search.price(chosen),
     )
+
+
+def explanations(clocks: Sequence[Clock], rows: Rows) -> list[Findings]:
+    """What explains some rows at the least price: more than one where readings may be ordered so.
+
+    Bars hold what any of them allows.
+    """
+    every = [find_breaks(Nodes(clocks, rows, when)) for when in instants(clocks, rows)]
+    solved = [found for found in every if found.solved]
+    least = min((found.price for found in solved), default=0)
+    return [found for found in solved if found.price == least] or every[:1]
 
 
 def _models(breaks: list[list[Model]]) -> list[Model]:
@@ -169,7 +184,10 @@ def _believable(nodes: Nodes) -> tuple[Values, dict[tuple[int, int], int]]:
         slack[pair == key] = wider
 
     # Along a clock that was set back, neighbours contradict each other where readings interleave.
-    neighbours = [_neighbours_clash(nodes, pair, along) for along in _along(nodes)]
+    both = (nodes.rows.least_ns != -OPEN) & (nodes.rows.most_ns != OPEN)
+    neighbours = [
+        neighbours_clash(nodes.clocks, nodes.rows, readings, both) for readings in along(nodes.rows)
+    ]
     clashes = [np.bincount(pair[clash], minlength=n * n) for clash, _ in neighbours]
     for key in np.flatnonzero(np.minimum(*clashes) > MOST_WRONG).tolist():
         widen(key, max(int(by[pair[clash] == key].max()) for clash, by in neighbours))
@@ -187,48 +205,6 @@ def _believable(nodes: Nodes) -> tuple[Values, dict[tuple[int, int], int]]:
             return slack, widened
         for key in wrong.tolist():
             widen(key, int(np.median(found.by_ns[ring[starts][own & (of[starts] == key)]])))
-
-
-def _along(nodes: Nodes) -> tuple[Values, Values]:
-    """The readings of the lower clock of each row, and those of the higher."""
-    lower_first = nodes.rows.one <= nodes.rows.other
-    one, other = nodes.readings[nodes.one], nodes.readings[nodes.other]
-    return np.where(lower_first, one, other), np.where(lower_first, other, one)
-
-
-def _neighbours_clash(nodes: Nodes, pair: Values, along: Values) -> tuple[Values, Values]:
-    """The rows of two sides that contradict the next one of their pair, and by how much, ns."""
-    rows = nodes.rows
-    both = np.flatnonzero((rows.least_ns != -OPEN) & (rows.most_ns != OPEN))
-    order = both[np.lexsort((along[both], pair[both]))]
-    by = _clash_ns(nodes, order[:-1], order[1:])
-    clash = (by > 0) & (pair[order[:-1]] == pair[order[1:]])
-    return order[:-1][clash], by[clash]
-
-
-def _clash_ns(nodes: Nodes, here: Values, there: Values) -> Values:
-    """By how much rows of a pair contradict others of it, whatever else is known; ns, or 0."""
-    rows = nodes.rows
-    one, other = nodes.readings[nodes.one], nodes.readings[nodes.other]
-    flipped = rows.one > rows.other
-    least = np.where(flipped, -rows.most_ns, rows.least_ns)
-    most = np.where(flipped, -rows.least_ns, rows.most_ns)
-    # The offset of the readings is how much more the higher clock went on.
-    offset = np.where(flipped, one - other, other - one)
-    lowest = np.where(most == OPEN, -OPEN, offset - np.where(most == OPEN, 0, most))
-    highest = np.where(least == -OPEN, OPEN, offset - np.where(least == -OPEN, 0, least))
-    slopes = np.array([max(clock.later, clock.earlier) for clock in nodes.clocks], dtype=np.int64)
-    drift = np.zeros(len(here), dtype=np.int64)
-    for clock, reading in (
-        (np.where(flipped, rows.other, rows.one), np.where(flipped, other, one)),
-        (np.where(flipped, rows.one, rows.other), np.where(flipped, one, other)),
-    ):
-        drift += drifts(np.abs(reading[there] - reading[here]), slopes[clock[here]])
-    by = np.zeros(len(here), dtype=np.int64)
-    for low, high in ((there, here), (here, there)):
-        known = (lowest[low] != -OPEN) & (highest[high] != OPEN)
-        by[known] = np.maximum(by, lowest[low] - highest[high] - drift)[known]
-    return by
 
 
 class _Search:
@@ -306,18 +282,23 @@ class _Search:
                 low, high = np.searchsorted(gaps, [a, b])
                 sets[k].update(number[remedies[which[j]]] for j in range(low, high))
             sets[k].update(number[_Remedy((), row)] for row in contradiction.rows)
-        long_rows = {
-            row
-            for contradiction in found
-            if contradiction.by_ns > 2 * LONG_NS
-            for row in contradiction.rows
-        }
+        long_rows = self._long_rows()
         prices = [self._price(remedy, long_rows) for remedy in remedies]
         return remedies, list(map(frozenset, sets)), prices
 
+    def _long_rows(self) -> set[int]:
+        """The rows that may be off by more than `LONG_NS`."""
+        return {
+            row
+            for contradiction in self._found
+            if contradiction.by_ns > 2 * LONG_NS
+            for row in contradiction.rows
+        }
+
     def _remedies(self, found: Sequence[Contradiction]) -> list[_Remedy]:
-        """Cuts at the last gap of each wait, suspends there, and rows."""
-        gaps = sorted({(clock, b - 1) for c in found for clock, a, b in c.waits if b > a})
+        """Cuts at the last gap of each wait, and where its clock fell, suspends there, and rows."""
+        waits = {wait for c in found for wait in c.waits if wait[2] > wait[1]}
+        gaps = sorted({(wait[0], gap) for wait in waits for gap in self.nodes.likely_gaps(*wait)})
         rows = sorted({row for c in found for row in c.rows})
         suspends = self._suspends(gaps, found)
         return [
@@ -362,6 +343,11 @@ class _Search:
         if two_sided and remedy.row in long_rows:
             return LONG_ROW
         return ROW if self._beside[remedy.row] else BREAK
+
+    def price(self, chosen: Iterable[_Remedy]) -> int:
+        """What some remedies cost."""
+        long_rows = self._long_rows()
+        return sum(self._price(remedy, long_rows) for remedy in chosen)
 
     def instead(self, remedy: _Remedy, chosen: Sequence[_Remedy]) -> list[_Remedy]:
         """What would explain as much for no more, the other remedies held."""
@@ -485,6 +471,6 @@ def _beside(nodes: Nodes) -> Mask:
     agree = np.ones(len(inner), dtype=bool)
     for before, after in product(range(BESIDE), range(BESIDE + 1, 2 * BESIDE + 1)):
         here, there = (order[k : k + len(inner)] for k in (before, after))
-        agree &= (pair[here] == pair[there]) & (_clash_ns(nodes, here, there) == 0)
+        agree &= (pair[here] == pair[there]) & (clash_ns(nodes.clocks, rows, here, there) == 0)
     between[inner] = agree
     return between

@@ -1,57 +1,275 @@
 """About when each row was: what its two readings are on one clock, the steadiest of all.
 
 Only the order of readings follows from it, of a clock that was set back, and which clocks stood
-still at one time: bars never do. A clock is placed by its rows with clocks placed before it.
+still at one time: bars never do. A clock is placed by its rows with steadier clocks; those that no
+rows tie to a steadier one are timelines of their own, until a clock that has rows with several
+tells how far these are apart. It may do so in several ways: each is an alternative.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from tracetime.graph.epochs.clashes import along, neighbours_clash
 from tracetime.graph.epochs.rows import Clock, Rows
-from tracetime.graph.values import Values
+from tracetime.graph.values import Mask, Values
+
+MOST_WAYS: Final = 8
+"""Ways in which timelines may lie to each other that are looked into."""
 
 _NEAREST: Final = 4
-"""Readings on each side of one, among which the one at its time is sought: a clock that was set
-back has few of the same value."""
+"""Readings on each side of one, among which the one at its time is sought, of a clock that was set
+back more often than `_MOST_PIECES` times."""
+
+_MOST_PIECES: Final = 16
+
+_CLOSE_NS: Final = 1_000_000
+"""Clocks that were set back by less, or read one way and the other, are in order."""
+
+_MOST_ROWS: Final = 1000
+"""So many rows, evenly, say how far two timelines are apart."""
 
 
-def instants(clocks: Sequence[Clock], rows: Rows) -> Values:
-    """About when each row was, int64 ns; comparable among clocks that rows connect."""
+def instants(clocks: Sequence[Clock], rows: Rows) -> list[Values]:
+    """About when each row was, int64 ns; comparable among clocks that rows connect.
+
+    Each of them is another way in which it may have been, the likeliest first.
+    """
     ends = _ends(len(clocks), rows)
-    restless = _restless(len(clocks), rows)
-    order = sorted(
-        range(len(clocks)), key=lambda c: (clocks[c].back, clocks[c].jumps, restless[c], c)
-    )
-    rank = {clock: k for k, clock in enumerate(order)}
-    at = np.zeros(len(rows.one), dtype=np.int64)
-    placed: dict[int, tuple[Values, Values]] = {}
-    todo = set(order)
-    while todo:
-        near = [c for c in todo if any(other in placed for other in ends[c])]
-        here = min(near or todo, key=rank.__getitem__)
-        todo.discard(here)
-        found = [part for other, part in ends[here].items() if other in placed]
-        if not found:
-            own = np.unique(_readings(rows, here, np.concatenate([*ends[here].values(), _NO])))
-            placed[here] = own, own
-            continue
-        which = np.concatenate(found)
-        mine = _readings(rows, here, which)
-        guesses = np.concatenate(
-            [
-                _guesses(placed[other], _readings(rows, other, part))
-                for other, part in ends[here].items()
-                if other in placed
-            ]
+    nowhere = np.full(len(rows.one), -1, dtype=np.int64)
+    ways = [_Way(np.zeros(len(rows.one), dtype=np.int64), nowhere, {}, {})]
+    for here in _by_steadiness(clocks, rows):
+        ways = [after for way in ways for after in way.with_clock(rows, here, ends[here])]
+        ways = ways[:MOST_WAYS]
+    return [way.at for way in ways]
+
+
+@dataclass(frozen=True, slots=True)
+class _Map:
+    """What a clock read when.
+
+    Attributes:
+        readings, at: int64, in pieces in which both ascend.
+        first: where each piece begins, and the end of all.
+    """
+
+    readings: Values
+    at: Values
+    first: Values
+
+    @classmethod
+    def of(cls, readings: Values, at: Values) -> _Map:
+        by_time = np.lexsort((readings, at))
+        readings, at = readings[by_time], at[by_time]
+        falls = np.flatnonzero(np.diff(readings) < -_CLOSE_NS) + 1
+        if len(falls) >= _MOST_PIECES:
+            by_reading = np.lexsort((at, readings))
+            return cls(readings[by_reading], at[by_reading], np.array([0, len(at)]))
+        first = np.concatenate([[0], falls, [len(at)]])
+        piece = np.repeat(np.arange(len(first) - 1), np.diff(first))
+        order = np.lexsort((at, readings, piece))
+        return cls(readings[order], at[order], first)
+
+    def moved(self, by: int) -> _Map:
+        """The same on another timeline."""
+        return _Map(self.readings, self.at + by, self.first)
+
+    def longest_gap(self) -> int:
+        """How long at most it was not read within a piece."""
+        gaps = np.diff(self.readings)
+        gaps[self.first[1:-1] - 1] = 0
+        return int(gaps.max(initial=0))
+
+    def when(self, readings: Values) -> tuple[Values, Values]:
+        """When it may have read something, and how far the nearest known reading is: [n, ways]."""
+        columns = list(self._nearest(readings))
+        at, away = (np.stack(sides, axis=1) for sides in zip(*columns, strict=True))
+        return at + away, np.abs(away)
+
+    def _nearest(self, readings: Values) -> Iterator[tuple[Values, Values]]:
+        one_piece = len(self.first) == 2
+        often = one_piece and (np.maximum.accumulate(self.at) - self.at).max() > _CLOSE_NS
+        for begin, end in zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True):
+            known, at = self.readings[begin:end], self.at[begin:end]
+            k = np.searchsorted(known, readings)
+            if often:
+                for step in range(-_NEAREST, _NEAREST):
+                    which = np.clip(k + step, 0, len(known) - 1)
+                    yield at[which], readings - known[which]
+                continue
+            left, right = np.maximum(k - 1, 0), np.minimum(k, len(known) - 1)
+            nearer = np.abs(readings - known[left]) < np.abs(readings - known[right])
+            which = np.where(nearer, left, right)
+            yield at[which], readings - known[which]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Rows of a clock with clocks of one timeline.
+
+    Attributes:
+        which: their numbers.
+        mine: what the clock read.
+        guesses: when that may have been, on the timeline: int64[rows, ways].
+    """
+
+    which: Values
+    mine: Values
+    guesses: Values
+
+    @property
+    def sure(self) -> Mask:
+        """Which rows have one guess."""
+        sure: Mask = np.ptp(self.guesses, axis=1) <= _CLOSE_NS
+        return sure
+
+    def lasts_ns(self) -> int:
+        """From the first row with one guess to the last."""
+        sure = self.guesses[self.sure, 0]
+        return int(np.ptp(sure)) if len(sure) else -1
+
+    def likely(self) -> Values:
+        """When each row was: a guess near what rows with one say, else at about one offset."""
+        sure = self.sure
+        if sure.all():
+            return self.guesses[:, 0]
+        if sure.any():
+            known = _Map.of(self.mine[sure], self.guesses[sure, 0])
+            return np.where(sure, self.guesses[:, 0], self.nearest(known.when(self.mine)[0]))
+        offsets = self.guesses - self.mine[:, None]
+        every = np.sort(offsets, axis=None)
+        ends = np.searchsorted(every, every + _spread(self.guesses), side="right")
+        best = int(np.argmax(ends - np.arange(len(every))))
+        return self.nearest(self.mine + every[(best + int(ends[best])) // 2])
+
+    def moved(self, by: int) -> _Part:
+        """The same on another timeline."""
+        return _Part(self.which, self.mine, self.guesses + by)
+
+    @classmethod
+    def all(cls, parts: Sequence[_Part]) -> _Part:
+        """Some parts of one timeline as one; of less guesses one is repeated."""
+        most = max(part.guesses.shape[1] for part in parts)
+        guesses = [
+            np.pad(part.guesses, ((0, 0), (0, most - part.guesses.shape[1])), mode="edge")
+            for part in parts
+        ]
+        return cls(
+            np.concatenate([part.which for part in parts]),
+            np.concatenate([part.mine for part in parts]),
+            np.concatenate(guesses),
         )
-        at[which] = _likely(guesses, mine)
-        by_reading = np.argsort(mine, kind="stable")
-        placed[here] = mine[by_reading], at[which][by_reading]
-    return at
+
+    def nearest(self, at: Values) -> Values:
+        """The guess of each row that is nearest to some instant: int64[rows], or [rows, ways]."""
+        wanted = at.reshape(len(at), 1, -1)
+        k = np.abs(self.guesses[:, :, None] - wanted).min(axis=2).argmin(axis=1)
+        nearest: Values = self.guesses[np.arange(len(k)), k]
+        return nearest
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """About when rows were, of the clocks placed so far.
+
+    Attributes:
+        at: int64, of each row.
+        lines: int64, of each row placed, the first clock of its timeline; else -1.
+        maps: by clock placed, what it read when.
+        timeline: by clock placed, the first clock of its timeline.
+    """
+
+    at: Values
+    lines: Values
+    maps: Mapping[int, _Map]
+    timeline: Mapping[int, int]
+
+    def with_clock(self, rows: Rows, here: int, ends: Mapping[int, Values]) -> Iterator[_Way]:
+        """The ways in which one more clock may be placed; ends: its rows, by the other clock."""
+        parts = self._parts(rows, here, ends)
+        if not parts:
+            own = np.unique(_readings(rows, here, np.concatenate([*ends.values(), _NO])))
+            maps = {**self.maps, here: _Map.of(own, own)}
+            yield _Way(self.at, self.lines, maps, {**self.timeline, here: here})
+            return
+        main, *others = sorted(parts, key=lambda line: (-parts[line].lasts_ns(), line))
+        ways = [self._placed(here, main, parts[main], parts[main].likely())]
+        for line in others:
+            ways = [after for way in ways for after in way._joined(here, line, parts[line])]
+        yield from ways
+
+    def _parts(self, rows: Rows, here: int, ends: Mapping[int, Values]) -> dict[int, _Part]:
+        """By timeline a clock's rows with clocks placed."""
+        found: dict[int, list[_Part]] = {}
+        for other, which in ends.items():
+            if other in self.maps:
+                guesses, _ = self.maps[other].when(_readings(rows, other, which))
+                part = _Part(which, _readings(rows, here, which), guesses)
+                found.setdefault(self.timeline[other], []).append(part)
+        return {line: _Part.all(parts) for line, parts in found.items()}
+
+    def _placed(self, here: int, line: int, part: _Part, when: Values) -> _Way:
+        """With a clock on a timeline, whose rows of a part were at some instants."""
+        at, lines = self.at.copy(), self.lines.copy()
+        at[part.which], lines[part.which] = when, line
+        own = _Map.of(part.mine, when)
+        if here in self.maps:
+            known = self.maps[here]
+            readings = np.concatenate([known.readings, part.mine])
+            own = _Map.of(readings, np.concatenate([known.at, when]))
+        return _Way(at, lines, {**self.maps, here: own}, {**self.timeline, here: line})
+
+    def _joined(self, here: int, line: int, part: _Part) -> Iterator[_Way]:
+        """With one more timeline, on which a clock has a part, moved to the clock's own."""
+        main = self.timeline[here]
+        for by in _shifts(self.maps[here], part):
+            guesses, _ = self.maps[here].when(part.mine)
+            at = np.where(self.lines == line, self.at + by, self.at)
+            lines = np.where(self.lines == line, main, self.lines)
+            theirs = {clock for clock, own in self.timeline.items() if own == line}
+            maps = {
+                clock: known.moved(by) if clock in theirs else known
+                for clock, known in self.maps.items()
+            }
+            timeline = {c: main if c in theirs else own for c, own in self.timeline.items()}
+            moved = part.moved(by)
+            yield _Way(at, lines, maps, timeline)._placed(here, main, moved, moved.nearest(guesses))
+
+
+def _shifts(known: _Map, part: _Part) -> list[int]:
+    """By how much a timeline may lie before that of a clock's map, the likeliest first.
+
+    Most rows of the clock with that timeline then are where the map has their readings.
+    """
+    some = np.linspace(0, len(part.mine) - 1, min(len(part.mine), _MOST_ROWS)).astype(np.int64)
+    mine = part.mine[some]
+    guesses, away = known.when(mine)
+    # Far from what is known of an epoch it had not begun, or had ended.
+    close = np.less_equal(away, known.longest_gap())
+    close |= ~close.any(axis=1, keepdims=True) & (away == away.min(axis=1, keepdims=True))
+    shifts = guesses[:, :, None] - part.guesses[some][:, None, :]
+    by = shifts.reshape(len(mine), -1)
+    near = np.repeat(close, part.guesses.shape[1], axis=1)
+    spread = _spread(part.guesses)
+    order = np.argsort(by, axis=1)
+    by, near = np.take_along_axis(by, order, axis=1), np.take_along_axis(near, order, axis=1)
+    # Several guesses of a row that are about one count once.
+    near[:, 1:] &= ~(near[:, :-1] & (np.diff(by, axis=1) <= spread))
+    every = np.sort(by[near])
+    found = list[tuple[int, int]]()
+    while len(every) and len(found) < MOST_WAYS:
+        ends = np.searchsorted(every, every + spread, side="right")
+        best = int(np.argmax(ends - np.arange(len(every))))
+        count, middle = int(ends[best]) - best, int(every[(best + int(ends[best])) // 2])
+        if found and 2 * count < found[0][0]:
+            break
+        found.append((count, middle))
+        every = every[np.abs(every - middle) > spread]
+    return [middle for _, middle in found]
 
 
 _NO: Final = np.empty(0, dtype=np.int64)
@@ -73,6 +291,38 @@ def _readings(rows: Rows, clock: int, which: Values) -> Values:
     """The readings of a clock in some rows, all of which have it."""
     mine: Values = np.where(rows.one[which] == clock, rows.one_ns[which], rows.other_ns[which])
     return mine
+
+
+def _by_steadiness(clocks: Sequence[Clock], rows: Rows) -> list[int]:
+    """The clocks, the steadiest first."""
+    mixed, restless = _mixed(clocks, rows), _restless(len(clocks), rows)
+    return sorted(
+        range(len(clocks)),
+        key=lambda c: (clocks[c].back, clocks[c].jumps, *mixed[c], restless[c], c),
+    )
+
+
+def _mixed(clocks: Sequence[Clock], rows: Rows) -> list[tuple[int, int]]:
+    """By clock, of how many rows more the next contradicts them along it than along the others.
+
+    Along a clock that was set back readings interleave, if they are of one range; else it went
+    through half as much again as the other of some pairs at least: of how many.
+    """
+    n = len(clocks)
+    pair = rows.pairs(n)
+    lower, higher = (
+        np.bincount(pair[neighbours_clash(clocks, rows, readings)[0]], minlength=n * n)
+        for readings in along(rows)
+    )
+    mixed, wider = [0] * n, [0] * n
+    for key in np.flatnonzero(np.minimum(lower, higher)).tolist():
+        ends = divmod(key, n)
+        spans = [int(np.ptp(readings[pair == key])) for readings in along(rows)]
+        over = (int(lower[key] - higher[key]), int(higher[key] - lower[key]))
+        for clock, more, own, others in zip(ends, over, spans, spans[::-1], strict=True):
+            mixed[clock] += max(more, 0)
+            wider[clock] += 2 * own > 3 * others
+    return list(zip(mixed, wider, strict=True))
 
 
 def _restless(n_clocks: int, rows: Rows) -> list[int]:
@@ -99,36 +349,6 @@ def _restless(n_clocks: int, rows: Rows) -> list[int]:
     return list(restless)
 
 
-def _guesses(placed: tuple[Values, Values], readings: Values) -> Values:
-    """When a placed clock may have read something: int64[readings, guesses]."""
-    known, at = placed
-    k = np.searchsorted(known, readings)
-    which = np.clip(k[:, None] + np.arange(-_NEAREST, _NEAREST), 0, len(known) - 1)
-    away = readings[:, None] - known[which]
-    if (np.maximum.accumulate(at) - at).max() <= _spread(known):
-        # It was not set back: the nearest reading is nearest in time.
-        nearest = np.abs(away).argmin(axis=1)[:, None]
-        which, away = (np.take_along_axis(values, nearest, axis=1) for values in (which, away))
-        which, away = (np.repeat(values, 2 * _NEAREST, axis=1) for values in (which, away))
-    guesses: Values = at[which] + away
-    return guesses
-
-
-def _spread(readings: Values) -> int:
-    """How far from its offset a clock may seem to be that neither drifts much nor jumps."""
-    return int(np.ptp(readings) // 1000) + 1_000_000
-
-
-def _likely(guesses: Values, mine: Values) -> Values:
-    """The guess of each row that fits the most of the others: the clock's offset is about one."""
-    offsets = guesses - mine[:, None]
-    spread = offsets.max(axis=1) - offsets.min(axis=1)
-    if not spread.any():
-        return guesses[:, 0]
-    every = np.sort(offsets, axis=None)
-    ends = np.searchsorted(every, every + _spread(mine), side="right")
-    best = int(np.argmax(ends - np.arange(len(every))))
-    middle = int(every[(best + int(ends[best])) // 2])
-    k = np.abs(offsets - middle).argmin(axis=1)
-    likely: Values = guesses[np.arange(len(k)), k]
-    return likely
+def _spread(at: Values) -> int:
+    """By how much clocks may drift apart within some instants, and more."""
+    return int(np.ptp(at) // 1000) + _CLOSE_NS

@@ -71,7 +71,7 @@ class Nodes:
     def __init__(self, clocks: Sequence[Clock], rows: Rows, when: Values | None = None) -> None:
         self.clocks = tuple(clocks)
         self.rows = rows
-        when = instants(clocks, rows) if when is None else when
+        when = instants(clocks, rows)[0] if when is None else when
         n_rows = len(rows.one)
         clock = np.concatenate([rows.one, rows.other])
         reading = np.concatenate([rows.one_ns, rows.other_ns])
@@ -105,6 +105,13 @@ class Nodes:
     def place(self, clock: int, at: int) -> int:
         """The gap of a clock that an instant lies in, or that ends with it; -1 before all."""
         return int(np.searchsorted(self._latest[clock], at)) - 1
+
+    def likely_gaps(self, clock: int, a: int, b: int) -> list[int]:
+        """Gaps from node a of a clock to node b: the last one, and that in which it fell most."""
+        own = self.readings[self.first[clock] + a : self.first[clock] + b + 1]
+        rises = np.diff(own)
+        lowest = int(rises.argmin())
+        return [b - 1, a + lowest] if rises[lowest] < 0 else [b - 1]
 
     def gaps(self, cuts: Cuts) -> Mask:
         """Which nodes are the last before a gap that a clock may have jumped in, bool."""

@@ -13,9 +13,9 @@ import numpy as np
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ONE_SIDED, RESOLVED
-from tracetime.graph.epochs.bars import Bars
-from tracetime.graph.epochs.breaks import Findings, find_breaks
-from tracetime.graph.epochs.nodes import Nodes, System
+from tracetime.graph.epochs.bars import Bars, hull
+from tracetime.graph.epochs.breaks import Findings, explanations
+from tracetime.graph.epochs.nodes import System
 from tracetime.graph.epochs.rows import OPEN, Clock, Rows
 from tracetime.graph.epochs.tables import Table
 from tracetime.graph.tube.clock_rows import rows_of
@@ -39,9 +39,8 @@ class Group:
         self._pairs = pairs
         ids, clocks, rows = rows_of(pairs, domain)
         self._number = {clock: number for number, clock in enumerate(ids)}
-        self._findings = self._found(clocks, rows)
-        self._nodes = self._findings.nodes
-        self._tables: dict[tuple[ClockId, ClockId], Table] = {}
+        self._explanations = self._explained(clocks, rows)
+        self._tables: dict[tuple[ClockId, ClockId], list[Table]] = {}
 
     @property
     def hides(self) -> bool:
@@ -49,15 +48,15 @@ class Group:
         return bool(self._hiding)
 
     @staticmethod
-    def _found(clocks: list[Clock], rows: Rows) -> Findings:
-        """What explains the rows."""
-        found = find_breaks(Nodes(clocks, rows))
-        blamed = {clock for tied in found.breaks for one in tied for clock in one.clocks}
+    def _explained(clocks: list[Clock], rows: Rows) -> list[Findings]:
+        """What explains the rows, each in another order of readings."""
+        every = explanations(clocks, rows)
+        blamed = {c for found in every for tied in found.breaks for one in tied for c in one.clocks}
         if all(clocks[clock].jumps for clock in blamed):
-            return found
+            return every
         # One that is not what it says may have been set back as well.
         either = [replace(c, back=c.back or k in blamed) for k, c in enumerate(clocks)]
-        return find_breaks(Nodes(either, rows))
+        return explanations(either, rows)
 
     def held(self, path: Sequence[ClockId], reached: Sequence[Reached], *, closed: bool) -> Reached:
         """As `Together.held`."""
@@ -69,7 +68,8 @@ class Group:
             unsure |= where
         if not unsure.any():
             return here
-        bars = self._table(path[0], path[-1]).bars(reached[0].estimate)
+        tables = self._table(path[0], path[-1])
+        bars = hull([table.bars(reached[0].estimate) for table in tables])
         also = any(pair.assumed for pair in self._pairs)
         there = _with_bars(here, bars, also=also)
         return Reached(
@@ -87,7 +87,13 @@ class Group:
             if where.any()
             for clock in hiding.ends
         }
-        numbers = {k for tied in self._findings.breaks for one in tied for k in one.clocks}
+        numbers = {
+            k
+            for found in self._explanations
+            for tied in found.breaks
+            for one in tied
+            for k in one.clocks
+        }
         jumped = [clock for clock, number in self._number.items() if number in numbers]
         return [clock for clock in jumped if clock in ends] or jumped
 
@@ -100,16 +106,17 @@ class Group:
             if hiding is not None:
                 yield hiding, hiding.holds(before if hop[0] == hiding.ends[0] else after)
 
-    def _table(self, source: ClockId, target: ClockId) -> Table:
+    def _table(self, source: ClockId, target: ClockId) -> list[Table]:
         if (source, target) not in self._tables:
             ends = self._number[source], self._number[target]
-            self._tables[source, target] = Table(self._findings, *ends)
+            self._tables[source, target] = [Table(found, *ends) for found in self._explanations]
         return self._tables[source, target]
 
     @cached_property
     def _hiding(self) -> dict[frozenset[ClockId], _Hiding]:
         """By its clocks, the pairs whose tubes do not show all that their clocks did."""
-        systems, hiding, first = self._findings.systems(), {}, 0
+        systems = [system for found in self._explanations for system in found.systems()]
+        hiding, first = {}, 0
         for pair in self._pairs:
             rows = slice(first, first := first + len(pair.tube.evidence.a))
             unsure = np.logical_or.reduce([self._unsure(pair, rows, one) for one in systems])
@@ -124,7 +131,7 @@ class Group:
 
         Where it shows no break, it takes all of a segment together.
         """
-        nodes, a = self._nodes, pair.tube.evidence.a
+        nodes, a = system.nodes, pair.tube.evidence.a
         shown = np.zeros(len(a) - 1, dtype=bool)
         for first, last in pair.tube.breaks.tolist():
             shown |= (a[:-1] <= last) & (a[1:] >= first)
