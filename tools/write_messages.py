@@ -102,7 +102,7 @@ MESSAGES = [
         named="trusted_uid trusted_pid android_log power_rails packages_list "
         "chrome_benchmark_metadata streaming_profile_packet cpu_info ui_state translation_table "
         "statsd_atom track_event_range_of_interest etw_events user_list trace_provenance gpu_info "
-        "interrupt_info trace_uuid trace_stats frame_timeline_event=76",
+        "interrupt_info trace_uuid trace_stats ftrace_stats frame_timeline_event=76",
         oneof="data",
     ),
     Message("TraceConfig", "TRACE_CONFIG", named="data_sources"),

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from building import compressed, event, snapshot, trace, varint
+from building import compressed, event, packet, pb, snapshot, trace, varint
 from recorded import EXTENSION, EXTENSION_FIELD
 from simulated import Machine, usual_clocks
 
@@ -100,3 +100,68 @@ def test_what_was_dropped_cannot_be_listed(write, tracetime):
     code, text, _ = tracetime("doctor", path, "--events", "events-dropped")
     assert code == 0
     assert text.endswith(": 3 events, of which the number alone is known: none can be listed\n")
+
+
+# What Perfetto's own counters say
+
+
+def lossy(*stats):
+    """A trace with two snapshots, and these statistics behind them."""
+    packets = [packet(**{name: message}) for name, message in stats]
+    times = [snapshot({BOOTTIME: at, MONOTONIC: at}) for at in (1000, 2000)]
+    return trace(*times, event(1500, MONOTONIC), *packets)
+
+
+def buffers(**counters):
+    return "trace_stats", pb.TraceStats(buffer_stats=[counters])
+
+
+def rings(phase, *overruns):
+    cpus = [{"cpu": cpu, "overrun": n} for cpu, n in enumerate(overruns)]
+    return "ftrace_stats", pb.FtraceStats(phase=phase, cpu_stats=cpus)
+
+
+START, END = 1, 2
+
+
+@pytest.mark.parametrize(
+    ("stats", "told"),
+    [
+        ([], []),
+        ([buffers(chunks_overwritten=0, trace_writer_packet_loss=0)], []),
+        (
+            [buffers(chunks_overwritten=40)],
+            [("info", 0, "a ring buffer overwrote 40 chunks: the trace holds the latest data")],
+        ),
+        (
+            [buffers(trace_writer_packet_loss=1)],
+            [("warning", 0, "producers lost 1 packet: they are not in the trace")],
+        ),
+        # The last statistics count: earlier ones are of the same buffers.
+        ([buffers(trace_writer_packet_loss=7), buffers()], []),
+        # Rings count since they were made, which may be before the recording.
+        ([rings(START, 5000, 3), rings(END, 5000, 3)], []),
+        (
+            [rings(START, 5000, 3), rings(END, 5020, 4)],
+            [
+                (
+                    "info",
+                    21,
+                    "the kernel's rings overwrote 21 events of ftrace before they were read",
+                )
+            ],
+        ),
+    ],
+)
+def test_perfettos_counters_of_lost_data_are_told(write, stats, told):
+    with tt.open_trace(write(lossy(*stats))) as opened:
+        findings = [one for one in tt.diagnose(opened) if one.code == "recorder-lost-data"]
+    assert [(one.severity, one.events, one.title) for one in findings] == told
+
+
+def test_statistics_of_any_length_are_kept_up_to_a_mebibyte(write):
+    counters = [{"chunks_overwritten": 1}] * ((1 << 18) + 1)
+    long = "trace_stats", pb.TraceStats(buffer_stats=counters)
+    with tt.open_trace(write(lossy(long, buffers(chunks_overwritten=2)))) as opened:
+        titles = [one.title for one in tt.diagnose(opened) if one.code == "recorder-lost-data"]
+    assert titles == ["a ring buffer overwrote 2 chunks: the trace holds the latest data"]

@@ -183,11 +183,14 @@ cdef class Importer:
     cdef readonly uint64_t stray_offset # of the first of them
     cdef readonly uint64_t stop_offset
     cdef readonly int codec
+    cdef readonly list stats            # of what was lost: (field of the packet, message, packet)
+    cdef int64_t stats_size
     cdef int8_t file_codec
     cdef Packet packet
 
     cdef int import_packet(self, Span s) except -1 nogil
     cdef int import_service_event(self, Packet *p) except -1 nogil
+    cdef int keep_stats(self, Packet *p) except -1 nogil
     cdef int place_packet(self, Packet *p) except -1 nogil
     cdef int give_up(self, Packet *p, int status) except -1 nogil
     cdef int import_items(self, Packet *p) except -1 nogil

@@ -59,6 +59,7 @@ class Importer:
     stop_offset: int
     error: int
     codec: int
+    stats: list[tuple[int, bytes, int]]
     @property
     def extracts_early(self) -> bool: ...
     @property

@@ -103,6 +103,47 @@ ROWS: Final = (
         kinds=NOTED,
     ),
     Row(
+        "recorder-lost-data",
+        {
+            "info": "where a ring holds the latest events only, as it is meant to",
+            "warning": "where producers lost packets",
+        },
+        "Perfetto's own counters say that data were lost or overwritten.",
+        title="{writer}{ftrace}{buffer}",
+        why="{writer_why}{ring_why}",
+        fix="{writer_fix}{ftrace_fix}{buffer_fix}",
+        parts={
+            "writer": "producers lost {lost}: they are not in the trace",
+            "writer_why": (
+                "Their shared memory was full (TraceStats.trace_writer_packet_loss). Slices whose "
+                "end was lost stay open, and flows lack an end."
+            ),
+            "writer_fix": (
+                "Record fewer events, or give the producers more shared memory "
+                "(shmem_size_hint_kb of the producer)."
+            ),
+            "ftrace": "the kernel's rings overwrote {events} of ftrace before they were read",
+            "ftrace_fix": (
+                "Where gaps matter, give ftrace a larger ring (buffer_size_kb of ftrace_config) or "
+                "read it more often (drain_period_ms)."
+            ),
+            "buffer": "a ring buffer overwrote {chunks}: the trace holds the latest data",
+            "ring_why": (
+                "A ring keeps what came last. What came before is not in the trace, and different "
+                "producers begin at different times."
+            ),
+            "buffer_fix": (
+                "Where the earlier events matter, give the buffer more room (buffers.size_kb), or "
+                "stream into a file (write_into_file)."
+            ),
+        },
+        kinds={
+            "writer": Kind("warning", parts=("writer", "writer_why", "writer_fix")),
+            "ftrace": Kind("info", parts=("ftrace", "ring_why", "ftrace_fix")),
+            "buffer": Kind("info", parts=("buffer", "ring_why", "buffer_fix")),
+        },
+    ),
+    Row(
         "ends-before-begins",
         {"warning": ""},
         "Events have an end that is before their begin.",

@@ -6,6 +6,7 @@
 cdef enum:
     PACKET_TAG = 0x0A
     LONGEST_HEADER = 20
+    MOST_STATS = 1 << 20    # bytes of them: a recording ends with some
 
 
 cdef inline bint taken_silently(uint32_t field) noexcept nogil:
@@ -38,6 +39,7 @@ cdef class Importer:
         self.extensions = self.snapshots.extensions
         self.batch_rows = batch_rows
         self.learns = silent
+        self.stats = []
 
     @property
     def error(self):
@@ -99,6 +101,8 @@ cdef class Importer:
             or p.inner_field == PACKET_ETW_EVENTS
         ):
             self.streams.note_system(p)
+        if p.message.data == PACKET_TRACE_STATS or p.message.data == PACKET_FTRACE_STATS:
+            self.keep_stats(p)
 
         if p.cleared:
             if p.message.has_trusted_packet_sequence_id:
@@ -152,6 +156,17 @@ cdef class Importer:
         if load_number(p.message.service_event, SERVICE_READ_TRACING_BUFFERS_COMPLETED, &found):
             note_buffers_read(&self.timeline.sorter)
         return STOP_END
+
+    cdef int keep_stats(self, Packet *p) except -1 nogil:
+        """Keep what a recorder says of data that it lost, as far as there is room."""
+        cdef Span said = p.message.payload
+        cdef int64_t size = said.end - said.data
+        if size > MOST_STATS - self.stats_size:
+            return 0
+        self.stats_size += size
+        with gil:
+            self.stats.append((p.message.data, <bytes>said.data[:size], self.packets))
+        return 0
 
     # long: the cases have the order of the function that it follows
     cdef int place_packet(self, Packet *p) except -1 nogil:

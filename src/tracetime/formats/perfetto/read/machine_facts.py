@@ -32,15 +32,15 @@ def machine_facts(beginning: bytes) -> MachineFacts:
     identity: tuple[bytes, ...] = ()
     processor, boot_id = "", b""
     for packet in _candidate_packets(beginning):
-        inside = dict(_fields_of(packet))
+        inside = dict(fields_of(packet))
         if inside.get(_MACHINE_ID):
             continue
-        own = _message(inside.get(_SYSTEM_INFO))
+        own = message_of(inside.get(_SYSTEM_INFO))
         info, identity = info or own, identity or _identity(own)
         processor = processor or _processor(inside.get(_CPU_INFO))
-        found = _message(inside.get(_EXTENSION)).get(_BOOT_ID)
+        found = message_of(inside.get(_EXTENSION)).get(_BOOT_ID)
         boot_id = boot_id or (found if isinstance(found, bytes) else b"")
-    uname = _message(info.get(_UTSNAME))
+    uname = message_of(info.get(_UTSNAME))
     system = " ".join(filter(None, (_text(uname, _SYSNAME), _text(uname, _ARCHITECTURE))))
     model = _android(info) or processor or system or UNKNOWN_MODEL
     return MachineFacts(
@@ -73,7 +73,7 @@ def _identity(info: dict[int, int | bytes]) -> tuple[bytes, ...]:
     name = info.get(_UTSNAME)
     if not isinstance(name, bytes):
         return ()
-    texts = [value for _, value in _fields_of(name) if isinstance(value, bytes)]
+    texts = [value for _, value in fields_of(name) if isinstance(value, bytes)]
     host = info.get(_MACHINE_NAME)
     cpus = str(info.get(_NUM_CPUS, "")).encode()
     return (*texts, cpus, host if isinstance(host, bytes) else b"")
@@ -90,13 +90,13 @@ def _processor(info: int | bytes | None) -> str:
     """The name that most CPUs have; of as many, the first."""
     if not isinstance(info, bytes):
         return ""
-    cpus = [_message(cpu) for number, cpu in _fields_of(info) if number == _CPU]
+    cpus = [message_of(cpu) for number, cpu in fields_of(info) if number == _CPU]
     named = Counter(name for cpu in cpus if (name := _text(cpu, _PROCESSOR)))
     return named.most_common(1)[0][0] if named else ""
 
 
-def _message(field: int | bytes | None) -> dict[int, int | bytes]:
-    return dict(_fields_of(field)) if isinstance(field, bytes) else {}
+def message_of(field: int | bytes | None) -> dict[int, int | bytes]:
+    return dict(fields_of(field)) if isinstance(field, bytes) else {}
 
 
 def _text(message: dict[int, int | bytes], number: int) -> str:
@@ -107,7 +107,7 @@ def _text(message: dict[int, int | bytes], number: int) -> str:
     return " ".join(value.decode(errors="backslashreplace").split())[:_MOST_TEXT]
 
 
-def _fields_of(data: bytes) -> Iterator[Field]:
+def fields_of(data: bytes) -> Iterator[Field]:
     """The fields of a message that are numbers or bytes; ends where it is no message."""
     at = 0
     while at < len(data):

@@ -13,6 +13,7 @@ from tracetime._kernels.perfetto.importer import Importer
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.kernel_clock import contradiction
+from tracetime.formats.perfetto.read.losses import losses
 from tracetime.graph.clock_graph import inner
 from tracetime.graph.graph import Graph
 from tracetime.graph.tube.messages import Between, Boxes
@@ -126,6 +127,11 @@ def _dropped(_trace: Trace, known: Importer, _own: Own) -> Iterator[Note]:
         yield Note("events-dropped", packets=() if packet < 0 else (packet,), events=events)
 
 
+def _lost(_trace: Trace, known: Importer, _own: Own) -> Iterator[Note]:
+    """Data that Perfetto's own counters say were lost."""
+    return losses(known.stats)
+
+
 def _late_trace_clock(trace: Trace, known: Importer, _own: Own) -> Iterator[Note]:
     """A packet that names another trace clock after conversions had begun.
 
@@ -224,6 +230,7 @@ def _unsynchronised(trace: Trace, _known: Importer, _own: Own) -> Iterator[Note]
 _NOTES: Final[Mapping[str, Callable[[Trace, Importer, Own], Iterator[Note]]]] = {
     "events-dropped": _dropped,
     "machine-sync-unusable": _unused_bounds,
+    "recorder-lost-data": _lost,
     "realtime-unsynchronised": _unsynchronised,
     "snapshots-late": _late_snapshots,
     "time-service-contradicts": _contradictions,
