@@ -8,7 +8,7 @@ moved to the fit of all pairs (closing.py). Which clocks are one mesh: meshes.py
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -28,8 +28,7 @@ from tracetime.graph.tube.closing import (
 )
 from tracetime.graph.tube.evidence import FARTHEST, OPEN_HIGH, OPEN_LOW
 from tracetime.graph.tube.explanation import MeshHop
-from tracetime.graph.tube.limits import Limits
-from tracetime.graph.tube.mesh_edges import Edge, Edges, Read, spread
+from tracetime.graph.tube.mesh_edges import Edges, Read, spread
 from tracetime.graph.tube.results import Bars, Reached
 from tracetime.graph.values import Floats, Marks, Mask, Values
 
@@ -51,20 +50,13 @@ class Mesh:
     """The clocks that are tied to each other by orders.
 
     Args:
-        clocks: the clocks, the one that steps least first: instants are told by its readings.
-        edges: the pairs among them, by which all hang together.
-        limits: of two clocks.
+        edges: the pairs among them. Instants are told by readings of their first clock.
     """
 
-    def __init__(
-        self,
-        clocks: Sequence[ClockId],
-        edges: Sequence[Edge],
-        limits: Callable[[ClockId, ClockId], Limits],
-    ) -> None:
-        self.clocks = list(clocks)
-        self._number = {clock: number for number, clock in enumerate(clocks)}
-        self.edges = Edges(clocks, edges, limits)
+    def __init__(self, edges: Edges) -> None:
+        self.edges = edges
+        self.clocks = edges.clocks
+        self._number = {clock: number for number, clock in enumerate(edges.clocks)}
         self._reads: dict[Bars, Read] = {}
         self._closed: dict[Bars, Closed | None] = {}
         self._steps: dict[Bars, Marks] = {}

@@ -67,7 +67,7 @@ class Edges:
     """The pairs of a mesh.
 
     Args:
-        clocks: of the mesh, the reference first; they count ns and do not wrap.
+        clocks: of the mesh, the reference first, which steps least; they count ns and do not wrap.
         edges: its pairs, by which all clocks hang together.
         limits: of two clocks.
     """

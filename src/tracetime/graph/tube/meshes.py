@@ -17,7 +17,7 @@ from tracetime.graph.tube.graph_data import Neighbours
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.machines import MOST_CLOCKS
 from tracetime.graph.tube.mesh import Mesh
-from tracetime.graph.tube.mesh_edges import Edge
+from tracetime.graph.tube.mesh_edges import Edge, Edges
 from tracetime.graph.tube.pair import Pair, hop
 from tracetime.graph.tube.pairs import Pairs
 from tracetime.graph.tube.results import Bars, Reached
@@ -155,7 +155,7 @@ class Meshes:
                 members.sort(key=number.__getitem__)
                 place = {clock: k for k, clock in enumerate(members)}
                 edges = [Edge(place[p.a], place[p.b], p) for p in made if p.a in place]
-                yield Mesh(members, edges, self._limits)
+                yield Mesh(Edges(members, edges, self._limits))
 
     def _limits(self, one: ClockId, other: ClockId) -> Limits:
         return self._pairs.limits(*self._pairs.steadier_first(one, other))

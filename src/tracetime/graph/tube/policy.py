@@ -5,7 +5,7 @@ One hop is a pair's tube (`pairs.py`, `pair.py`); here values go over several.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -55,7 +55,7 @@ class TubePolicy:
         machines: Machines,
         reach: Reach,
         together: Together,
-        ordered: Iterable[tuple[ClockId, ClockId]] = (),
+        ordered: Sequence[tuple[ClockId, ClockId]] = (),
     ) -> None:
         self.machines = machines
         self.pairs = pairs
@@ -63,7 +63,12 @@ class TubePolicy:
         self._reach = reach
         self._together = together
         self.paths = Paths(pairs, neighbours, machines, reach)
-        self._meshes = _meshes_of(pairs, neighbours, list(ordered))
+        self._meshes: Meshes | None = None
+        if ordered:
+            # Most graphs have no orders.
+            from tracetime.graph.tube.meshes import Meshes
+
+            self._meshes = Meshes(pairs, neighbours, ordered)
 
     def pair(self, one: ClockId, other: ClockId) -> Pair:
         """The tube of two clocks that share snapshots.
@@ -229,17 +234,6 @@ class TubePolicy:
         from tracetime.graph.tube.loops import Loops
 
         return Loops(self.pairs, self.neighbours).inconsistencies(series)
-
-
-def _meshes_of(
-    pairs: Pairs, neighbours: Neighbours, ordered: list[tuple[ClockId, ClockId]]
-) -> Meshes | None:
-    """Return the meshes of a graph; None without orders, as of most."""
-    if not ordered:
-        return None
-    from tracetime.graph.tube.meshes import Meshes
-
-    return Meshes(pairs, neighbours, ordered)
 
 
 def _step(pair: Pair, src: ClockId, before: Reached, after: Reached, bars: Bars) -> TubeHop:

@@ -48,7 +48,7 @@ class Runs:
         slope, width: of its tube, int64 in 2^-52.
         lone: int64, 1 for a single snapshot between two runs, which may be an outlier.
         jumps: int64, MAY_JUMP where the offset may have jumped before the next run, though a rate
-            within the limits explains it (unexplained.py); JUMPED where it is constant otherwise.
+            within the limits explains it (findings.py); JUMPED where it is constant otherwise.
         correction: int64 in 2^-52, recorded for all its snapshots, or NOT_RECORDED.
         wander: W of each segment, int64 in 2^-52.
         knots: int64[n, 4], the run's tube at every snapshot inside a core.

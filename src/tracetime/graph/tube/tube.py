@@ -6,6 +6,7 @@ Built over clock a, the pair's steadier one; the other direction is its inverse.
 from __future__ import annotations
 
 from copy import copy
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ from tracetime.errors import AMBIGUOUS_SOURCE, ONE_SIDED, OVERFLOW, RESOLVED, Us
 from tracetime.graph.tube import findings
 from tracetime.graph.tube.discontinuities import Discontinuities
 from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, Evidence
-from tracetime.graph.tube.findings import Around
+from tracetime.graph.tube.findings import Around, at_jumps, unexplained
 from tracetime.graph.tube.limits import ONE, Limits, slope_up
 from tracetime.graph.tube.order_curves import message_curves, segment_curves
 from tracetime.graph.tube.order_estimate import OrderCurve
@@ -43,7 +44,6 @@ from tracetime.graph.tube.stretches import (
     stretches_of_b,
 )
 from tracetime.graph.tube.suspends import NEVER_SLEPT, Slept
-from tracetime.graph.tube.unexplained import at_jumps, unexplained
 from tracetime.graph.values import Floats, Marks, Values
 
 _NOWHERE: Final = np.empty((2, 0), dtype=np.int64)
@@ -64,6 +64,11 @@ class Tube:
         hold: what bars hold of single snapshots, whose half-widths are assumed: steps may
             hide in these (own_intervals.py). Not of bounds of one side.
         slept: where a machine slept; the evidence is on both sides of that.
+
+    Attributes:
+        evidence, limits: those it was made from.
+        runs: the runs that it found, with their rates.
+        slept: what suspends leave unknown.
     """
 
     def __init__(
@@ -77,11 +82,11 @@ class Tube:
         hold: Hold | None = None,
         slept: Slept = NEVER_SLEPT,
     ) -> None:
-        self._slept = slept
-        self._evidence = evidence
+        self.slept = slept
+        self.evidence = evidence
         self._hold = hold if evidence.assumed and evidence.known is None else None
         self._twice = twice
-        self._limits = limits
+        self.limits = limits
         self._drift = slope_up(limits.drift)
         self._segments: Segments = find_segments(
             evidence, limits, None if twice is None else twice.first, slept.cuts
@@ -91,25 +96,23 @@ class Tube:
             self._curves = segment_curves(evidence, self._segments, limits, self._segments.outliers)
         elif messages:
             self._curves = message_curves(evidence, self._segments, limits, self._segments.outliers)
-        self._runs: Runs = find_runs(self._segments, limits, self._curves)
-        self._unexplained = unexplained(self._runs, self._drift)
+        self.runs: Runs = find_runs(self._segments, limits, self._curves)
+        self._unexplained = unexplained(self.runs, self._drift)
         if limits.may_jump and self._can_part and len(self._unexplained.runs):
-            self._segments, self._runs = at_jumps(
-                self._segments, self._runs, self._unexplained, self._drift
+            self._segments, self.runs = at_jumps(
+                self._segments, self.runs, self._unexplained, self._drift
             )
             if messages:
                 self._curves = message_curves(
                     evidence, self._segments, limits, self._segments.outliers
                 )
-        a = self._runs.evidence.a
+        a = self.runs.evidence.a
         self._near = (int(a[0]), int(a[-1]))
         self._bent: list[OffsetCurve] = []
         self._rows = rows = self._assemble(messages)
         self._tables: dict[Bars, _Table] = {"estimated": _Table(rows, self._near)}
         self._is_open = bool(np.logical_or(*self._segments.open_sides).any())
         self._hidden = possible_set_backs(self._segments, limits) if may_fall else None
-        self._stretches: Stretches | None = None
-        self._found: Discontinuities | None = None
         self._turned: Tube | None = None
 
     def or_turned(self, turned: Tube) -> Tube:
@@ -126,34 +129,19 @@ class Tube:
         return either
 
     @property
-    def evidence(self) -> Evidence:
-        """The snapshots it was built from."""
-        return self._evidence
-
-    @property
     def kept(self) -> Evidence:
         """Those of them that contradict no others; of bounds, those that bars rest on."""
         return self._segments.evidence
 
     @property
-    def limits(self) -> Limits:
-        """The limits it was built for."""
-        return self._limits
-
-    @property
-    def runs(self) -> Runs:
-        """The runs that it found, with their rates."""
-        return self._runs
-
-    @property
     def wander(self) -> Floats:
         """W of each segment, float64 ns per ns; it may exceed the limits' where undeclared."""
-        return self._runs.wander / ONE
+        return self.runs.wander / ONE
 
     @property
     def sure_wander(self) -> float:
         """How far the rate strays over a run at least, by the curves of orders, ns per ns."""
-        runs, most = self._runs, 0.0
+        runs, most = self.runs, 0.0
         for segment, first, last in zip(
             runs.segment.tolist(), runs.first.tolist(), runs.last.tolist(), strict=True
         ):
@@ -173,7 +161,7 @@ class Tube:
         """
         if self._segments.is_constant:
             return False
-        runs = self._runs
+        runs = self.runs
         unproven = runs.unproven(self._drift)
         if a_ns is not None:
             a = runs.evidence.a
@@ -193,7 +181,7 @@ class Tube:
     @property
     def nearly_hidden(self) -> float | None:
         """The change of rate that may be hidden; see `findings.nearly_hidden`."""
-        return findings.nearly_hidden(self._runs, self._limits)
+        return findings.nearly_hidden(self.runs, self.limits)
 
     @property
     def n_faults(self) -> int:
@@ -205,11 +193,6 @@ class Tube:
     def n_possible(self) -> int:
         """How many of its breaks may be none: a rate within the limits explains them as well."""
         return int(self._segments.possible.sum())
-
-    @property
-    def slept(self) -> Slept:
-        """What suspends leave unknown."""
-        return self._slept
 
     @property
     def n_slept(self) -> int:
@@ -234,7 +217,7 @@ class Tube:
     @property
     def has_set_back(self) -> bool:
         """Whether clock b fell, so that of two readings the less one may be the later."""
-        return len(self._of_b().disordered.lows) > 0
+        return len(self._of_b.disordered.lows) > 0
 
     @property
     def is_either_way(self) -> bool:
@@ -244,9 +227,9 @@ class Tube:
     def read_twice(self, *, inverse: bool) -> AmbiguousValues:
         """What clock a may have read out of order, or twice; with `inverse`, clock b."""
         if inverse:
-            return self._of_b().disordered
+            return self._of_b.disordered
         if self._turned is not None:
-            return self._turned._of_b().disordered
+            return self._turned._of_b.disordered
         found = [] if self._twice is None else [(self._twice.first, self._twice.last)]
         if self._hidden is not None:
             found.append(self._hidden.there())
@@ -256,7 +239,7 @@ class Tube:
     def only_reset(self) -> bool:
         """Whether clock b fell, each time to near zero: then it was b that fell."""
         here, segments = self._segments.evidence, self._segments
-        fell = findings.jumps(segments, self._limits).high < 0
+        fell = findings.jumps(segments, self.limits).high < 0
         before, after = segments.last[:-1][fell], segments.first[1:][fell]
         read = here.a[before] + here.r[before], here.a[after] + here.r[after]
         near_zero = (read[1] >= 0) & (read[1] <= read[0] // findings.NEAR_ZERO)
@@ -294,7 +277,7 @@ class Tube:
                 raise UsageError("within: one earliest, not after one latest, for each value")
         ends = (values, values) if lows is None or highs is None else (lows, highs)
         if inverse:
-            table.inverse(self._of_b().ambiguous).invert(values, lows, highs, *out)
+            table.inverse(self._of_b.ambiguous).invert(values, lows, highs, *out)
             self._hold_one(table, values, ends, out)
             if lows is not None and highs is not None and self._is_open:
                 self._estimate_alone(values, (lows == OPEN_LOW) | (highs == OPEN_HIGH), bars, out)
@@ -307,8 +290,8 @@ class Tube:
             self._hidden.widen(*ends, out.earliest, out.latest)
         if self._twice is not None:
             self._hold_all(self._twice, values, ends, out, inverse=inverse)
-        self._slept.open(*ends, out.earliest, out.latest, inverse=inverse)
-        if self._is_open or self._twice is not None or self._slept.opens:
+        self.slept.open(*ends, out.earliest, out.latest, inverse=inverse)
+        if self._is_open or self._twice is not None or self.slept.opens:
             unbounded = (out.earliest == OPEN_LOW) | (out.latest == OPEN_HIGH)
             unbounded &= out.status == RESOLVED
             # The estimate is the closed side: at an end of int64 that is beyond it.
@@ -323,7 +306,7 @@ class Tube:
         self, table: _Table, values: Values, ends: tuple[Values, Values], out: Reached
     ) -> None:
         """Have bars hold one stretch where readings of clock b are of one."""
-        held = self._of_b().held
+        held = self._of_b.held
         if held is None:
             return
         which = held.which(*ends)
@@ -375,7 +358,7 @@ class Tube:
         """
         a, segments = self._segments.evidence.a, self._segments
         between = np.stack([a[segments.last[:-1]], a[segments.first[1:]]], axis=1)
-        opens = [(one.a_first, one.a_last) for one in self._slept.opens]
+        opens = [(one.a_first, one.a_last) for one in self.slept.opens]
         return np.append(between, np.array(opens, dtype=np.int64).reshape(-1, 2), axis=0)
 
     @property
@@ -383,40 +366,38 @@ class Tube:
         """The snapshots of the evidence that are outliers, or wrong orders, ascending."""
         return self._segments.outliers
 
-    @property
+    @cached_property
     def discontinuities(self) -> Discontinuities:
         """Everything that no rate within the limits explains, by zone."""
-        if self._found is None:
-            segments, evidence = self._segments, self._evidence
-            dropped = segments.outliers
-            # The limits allow more than what clocks that tick alike do.
-            around = self._around(dropped, "estimated" if segments.is_constant else "guaranteed")
-            strays = segments.given[np.flatnonzero(self._runs.strays)]
-            stray = findings.outliers(evidence, strays, self._around(strays, "estimated"))
-            changes = findings.rate_changes(
-                segments, self._runs, self._unexplained, evidence, self._drift
-            )
-            found = [
-                findings.breaks(segments, evidence, self._limits),
-                findings.outliers(evidence, dropped, around),
-                stray.take(findings.are_off(stray)),
-                *changes,
-                findings.hidden_rate_changes(segments, self._curves, evidence, changes),
-            ]
-            if self._hold is not None and len(self._hold.doubtful_ns):
-                found.append(
-                    findings.off_at_ends(
-                        evidence,
-                        self._hold.doubtful_ns,
-                        self._limits,
-                        is_constant=segments.is_constant,
-                    )
+        segments, evidence = self._segments, self.evidence
+        dropped = segments.outliers
+        # The limits allow more than what clocks that tick alike do.
+        around = self._around(dropped, "estimated" if segments.is_constant else "guaranteed")
+        strays = segments.given[np.flatnonzero(self.runs.strays)]
+        stray = findings.outliers(evidence, strays, self._around(strays, "estimated"))
+        changes = findings.rate_changes(
+            segments, self.runs, self._unexplained, evidence, self._drift
+        )
+        found = [
+            findings.breaks(segments, evidence, self.limits),
+            findings.outliers(evidence, dropped, around),
+            stray.take(findings.are_off(stray)),
+            *changes,
+            findings.hidden_rate_changes(segments, self._curves, evidence, changes),
+        ]
+        if self._hold is not None and len(self._hold.doubtful_ns):
+            found.append(
+                findings.off_at_ends(
+                    evidence,
+                    self._hold.doubtful_ns,
+                    self.limits,
+                    is_constant=segments.is_constant,
                 )
-            if self._twice is not None:
-                known = Discontinuities.joined(found)
-                found.append(untold(segments, evidence, self._twice, known))
-            self._found = Discontinuities.joined(found).in_order()
-        return self._found
+            )
+        if self._twice is not None:
+            known = Discontinuities.joined(found)
+            found.append(untold(segments, evidence, self._twice, known))
+        return Discontinuities.joined(found).in_order()
 
     @property
     def _can_part(self) -> bool:
@@ -424,12 +405,12 @@ class Tube:
 
         Bounds of one side do not; and bars that hold single snapshots hold both sides anyway.
         """
-        holds = self._hold is not None and self._hold.is_needed(self._runs)
+        holds = self._hold is not None and self._hold.is_needed(self.runs)
         return self._segments.evidence.known is None and not holds
 
     def _assemble(self, messages: bool) -> Rows:
         """The rows of the estimated bars."""
-        here, runs = self._runs.evidence, self._runs
+        here, runs = self.runs.evidence, self.runs
         if here.known is not None:
             rows = estimated_rows(runs, self._segments, self._drift)
             self._bent = offset_curves(rows, runs, self._segments, self._curves)
@@ -447,17 +428,16 @@ class Tube:
         strays = self._segments.given[runs.strays != 0]
         if len(strays):
             wrong = np.append(self._segments.outliers, strays)
-            self._curves = message_curves(self._evidence, self._segments, self._limits, wrong)
+            self._curves = message_curves(self.evidence, self._segments, self.limits, wrong)
         curves = [None if curve is None else OffsetCurve.of(curve) for curve in self._curves]
         return with_curves(rows, runs, curves)
 
+    @cached_property
     def _of_b(self) -> Stretches:
-        if self._stretches is None:
-            self._stretches = stretches_of_b(self._segments, self._limits)
-        return self._stretches
+        return stretches_of_b(self._segments, self.limits)
 
     def _around(self, which: Values, bars: Bars) -> Around:
-        a = self._evidence.a[which]
+        a = self.evidence.a[which]
         if not len(a):
             return Around(a, a)
         # What is told of a tube is told by its own snapshots, along its own clock.
@@ -485,8 +465,8 @@ class Tube:
         if self._bent:
             return guaranteed_rows(self._segments, self._drift, self._bent)
         knots = self._segments.knots
-        made = guaranteed(self._runs.evidence.a, self._drift, knots, rows.bars, rows.cells)
-        if self._hold is not None and len(which := self._hold.rows(rows, self._runs)):
+        made = guaranteed(self.runs.evidence.a, self._drift, knots, rows.bars, rows.cells)
+        if self._hold is not None and len(which := self._hold.rows(rows, self.runs)):
             made = holding_rows(made, which, rows)
         return rows._replace(bars=made, limits=made[:0])
 
