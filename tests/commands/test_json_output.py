@@ -8,6 +8,7 @@ from json_output import fault, fits, validator
 from json_samples import every_sample
 
 NAMES = (
+    "overview",
     "convert",
     "clocks",
     "at",

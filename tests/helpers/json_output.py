@@ -11,6 +11,8 @@ from jsonschema.exceptions import best_match
 from jsonschema.validators import extend
 from places import ROOT
 
+from tracetime.commands import OVERVIEW, SUBCOMMANDS
+
 SCHEMAS = ROOT / "docs" / "schemas"
 _LARGEST = 200_000
 """Longer output repeats the shapes that shorter output has, and takes seconds."""
@@ -53,6 +55,11 @@ def values(name: str, out: str) -> list[Any]:
     return [parsed(line) for line in (out.splitlines() if name == "watch" else [out])]
 
 
+def command_of(args: tuple[str, ...]) -> str:
+    """The name of the schema of what a command line prints."""
+    return args[0] if args[0] in SUBCOMMANDS else OVERVIEW
+
+
 def check(args: tuple[str, ...], code: int, out: str, err: str) -> None:
     """Check what a command line with --json printed.
 
@@ -62,8 +69,9 @@ def check(args: tuple[str, ...], code: int, out: str, err: str) -> None:
     if "--json" not in options or "--help" in options or len(out) > _LARGEST:
         return
     if out:
-        for value in values(args[0], out):
-            found = fault(args[0], value)
+        name = command_of(args)
+        for value in values(name, out):
+            found = fault(name, value)
             assert found is None, found
     elif code in range(1, 5):
         lines = [line for line in err.splitlines() if line.startswith("{")]

@@ -22,7 +22,7 @@ from building import BOOTTIME, event, snapshot, trace
 from corpus import OWN
 from faults import FAULTS, GPU, Model
 from fleets import drifting_trace
-from json_output import values
+from json_output import command_of, values
 from merge_worlds import kineto_of_one_rank, kineto_ranks, talk, trace_of
 from places import ROOT
 from replying import Server
@@ -84,7 +84,7 @@ class Printed:
         out.flush()
         text = out.buffer.getvalue().decode()  # type: ignore[attr-defined]
         assert found == code, f"{args} ended with {found}: {err.getvalue()}"
-        name = str(args[0]) if text else "error"
+        name = command_of(tuple(map(str, args))) if text else "error"
         self.samples[name] += values(name, text or err.getvalue())
 
 
@@ -135,6 +135,7 @@ def _of_traces(printed: Printed, patch: pytest.MonkeyPatch) -> None:
         printed(*convert, "--slices")
         printed(*convert, "--slices", "--policy", "tube", "--bars", "guaranteed")
         printed("clocks", path, "--partial", "--clock-name", "MONOTONIC=cpu")
+        printed(path)
     for path in (DEMO, printed.trace("cut", UNRESOLVED[:-3])):
         printed("report", path, "--partial", "-o", f"{out}.html")
         printed("bake", path, "--partial", "-o", f"{out}.pftrace")
@@ -256,6 +257,7 @@ def _of_merges(printed: Printed, patch: pytest.MonkeyPatch) -> None:
     one, other, third = (trace_of(printed.folder / f"{name}.pftrace") for name in "xyz")
     apart = "--different", "x.pftrace,y.pftrace", "--explain", "x.pftrace", "y.pftrace"
     printed("merge", one, other, *apart, code=2)
+    printed(one, other)
     said = "x.pftrace:BOOTTIME={}.pftrace:BOOTTIME+{}ms+-1ms"
     ties = [said.format("y", 250), said.format("z", 9), said.format("z", 80).replace("x.", "y.")]
     syncs = [part for tie in ties for part in ("--sync", tie)]

@@ -26,6 +26,7 @@ from tracetime.commands import (
     merge,
     now,
     open,
+    overview,
     record,
     report,
     watch,
@@ -92,6 +93,13 @@ _SQL: Final = listed(
 )
 
 SHAPES: Final[Mapping[str, Schema]] = {
+    "overview": either(
+        "Files at a glance.",
+        **{
+            "FILE": _of(overview.Overview),
+            "FILE FILE...": _of(overview.Together),
+        },
+    ),
     "convert": either(
         "What came of writing the file.",
         **{
@@ -135,11 +143,14 @@ SHAPES: Final[Mapping[str, Schema]] = {
 """By command; `error` is what each of them prints when it fails."""
 
 
+_TITLES: Final = {"error": "An error with --json", "overview": "tracetime FILE --json"}
+
+
 def schemas() -> dict[str, Schema]:
     """The schemas by command, each complete."""
     return {
         name: document(
-            "An error with --json" if name == "error" else f"tracetime {name} --json",
+            _TITLES.get(name, f"tracetime {name} --json"),
             shape,
             SHARED,
         )

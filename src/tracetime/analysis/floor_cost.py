@@ -24,6 +24,8 @@ from tracetime.graph.clock_graph import coat
 from tracetime.graph.graph import Graph
 from tracetime.graph.tube.evidence import FARTHEST, NOT_RECORDED
 from tracetime.graph.values import ascending, distances, gains
+from tracetime.trace.error_bars import ErrorBars
+from tracetime.trace.events_table import Columns
 from tracetime.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -249,6 +251,33 @@ class FloorCost(Document):
         behind = np.maximum.accumulate(earliest)[:-1] > latest[1:]
         before = np.minimum.accumulate(latest[::-1])[::-1][1:] < earliest[:-1]
         self.events_reordered += int(min(np.count_nonzero(behind), np.count_nonzero(before)))
+
+
+class OrderCheck:
+    """A placing of events by the tube, so that its observer counts those that floor reorders.
+
+    Events wait until one of a clock that moves: where none comes, floor keeps their order.
+
+    Args:
+        bars: place the events, and tell the observer.
+        moving: the numbers of the clocks that move much from one snapshot to the next.
+    """
+
+    def __init__(self, bars: ErrorBars, moving: Values) -> None:
+        self._bars = bars
+        self._moving = moving
+        self._has_begun = False
+        self._waiting: list[Columns] = []
+
+    def add(self, columns: Columns, numbers: Values) -> None:
+        """Take the next events of the file, and the numbers of their clocks."""
+        self._has_begun |= bool(np.isin(numbers, self._moving).any())
+        self._waiting.append(columns)
+        if self._has_begun:
+            for one in self._waiting:
+                self._bars.place(one)
+        if self._has_begun or sum(len(one["clock"]) for one in self._waiting) >= _ORDERED_TOGETHER:
+            self._waiting = []
 
 
 def floor_cost_of_events(trace: Trace) -> FloorCost:

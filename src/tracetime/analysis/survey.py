@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tracetime.analysis.contradictions import Contradiction, contradiction
 from tracetime.analysis.event_distances import ReadingSpans, Strays
-from tracetime.analysis.floor_cost import FloorCost
+from tracetime.analysis.floor_cost import FloorCost, OrderCheck
 from tracetime.analysis.groups import Between, Counts, Group, GroupCounter, places_of
 from tracetime.analysis.rates import LEAST_SNAPSHOTS, Rate, SharedReadings, rates_of
 from tracetime.analysis.snapshots import MOST_KEPT, Written
@@ -117,7 +117,7 @@ class Survey:
         self.late: dict[ClockId, tuple[int, int]] = {}
         self._has_late_snapshots = trace.late_snapshots is not None
         self._floor_cost = FloorCost(reordered=0)
-        self._bars = self._error_bars() if self._may_be_sparse() else None
+        self._orders = self._order_check()
         self._read(watch)
 
     def _read(self, watch: Callable[[Columns], None] | None) -> None:
@@ -130,8 +130,8 @@ class Survey:
             self._count(columns, numbers)
             if self.strays is not None:
                 self.strays.add(columns, numbers)
-            if self._bars is not None:
-                self._bars.place(columns)
+            if self._orders is not None:
+                self._orders.add(columns, numbers)
             if watch is not None:
                 watch(columns)
         self._floor_cost.finish()
@@ -176,19 +176,20 @@ class Survey:
         late = (move.packet for move in self.trace.trace_clock_moves if move.is_late)
         return max(late, default=-1)
 
-    def _may_be_sparse(self) -> bool:
-        """Whether any clock moves by more than the tolerance from one snapshot to the next.
+    def _order_check(self) -> OrderCheck | None:
+        """The check of the order of events; None where no clock moves enough for another.
 
-        Then events may be in another order than they had. Very many clocks are not examined.
+        Very many clocks are not examined.
         """
-        if not (self.ways.change_ns > self.tolerance_ns).any():
-            return False
+        moving = self.ways.change_ns > self.tolerance_ns
+        if not moving.any():
+            return None
         self.order_unexamined = len(self.infos) > self.most_examined
-        return not self.order_unexamined
-
-    def _error_bars(self) -> ErrorBars:
-        machines = self.trace.machines
-        return ErrorBars(self.graph, self.trace_clock, machines, "estimated", {}, self._floor_cost)
+        if self.order_unexamined:
+            return None
+        machines, cost = self.trace.machines, self._floor_cost
+        bars = ErrorBars(self.graph, self.trace_clock, machines, "estimated", {}, cost)
+        return OrderCheck(bars, np.flatnonzero(moving))
 
     def of(self, reason: str) -> list[Group]:
         """The groups with one status."""

@@ -54,6 +54,9 @@ SUBCOMMANDS: Final = (
     "completion",
 )
 
+OVERVIEW: Final = "overview"
+"""The module of what is done with files where no command is given."""
+
 # Exit codes, with those that shells give to signals.
 DONE: Final = 0
 CHECK_FAILED: Final = 1
@@ -100,19 +103,26 @@ class LazyGroup(click.Group):
         return list(SUBCOMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in SUBCOMMANDS:
+        if cmd_name not in (*SUBCOMMANDS, OVERVIEW):
             return None
         command = import_module(f"tracetime.commands.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Who types the name alone wants to know what there is: that is no error.
+        return super().parse_args(ctx, args or ["--help"])
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in SUBCOMMANDS and not args[0].startswith("-"):
-            near = did_you_mean(args[0], SUBCOMMANDS) or f": there are {', '.join(SUBCOMMANDS)}"
-            ctx.fail(f"there is no command {args[0]!r}{near}")
-        return super().resolve_command(ctx, args)
+        name = args[0]
+        if name in SUBCOMMANDS or (name.startswith("-") and name != "-"):
+            return super().resolve_command(ctx, args)
+        if _is_file(name):
+            return "FILE...", self.get_command(ctx, OVERVIEW), args
+        near = did_you_mean(name, SUBCOMMANDS) or f": there are {', '.join(SUBCOMMANDS)}"
+        raise click.UsageError(f"there is no command, and no file, {name!r}{near}", ctx)
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -123,6 +133,11 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt as error:
             # Click would print an empty line.
             raise Interrupted from error
+
+
+def _is_file(text: str) -> bool:
+    """Whether an argument in the place of a command is a file, or was meant to be one."""
+    return text == "-" or "/" in text or "." in text or os.path.exists(text)  # noqa: PTH110
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

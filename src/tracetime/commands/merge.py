@@ -183,7 +183,7 @@ def _print(screen: Console, report: MergeReport) -> None:
         print_text(screen, line, hanging="  ")
     for line in _shared_pids(report):
         print_text(screen, line, hanging="  ")
-    for line in _contradictions(report):
+    for line in contradictions(report):
         print_text(screen, f"contradiction: {line}", hanging="  ")
     for step in report.steps:
         print_text(screen, _step(step, report), hanging="  ")
@@ -215,7 +215,7 @@ def _shared_pids(report: MergeReport) -> Iterator[str]:
         yield f"and {count(more, 'pid')} more"
 
 
-def _contradictions(report: MergeReport) -> Iterator[str]:
+def contradictions(report: MergeReport) -> Iterator[str]:
     """The contradictions, once for each two clocks or files, with the worst of each."""
     loops: dict[str, list[int]] = {}
     for one in report.contradictions:
@@ -276,14 +276,15 @@ def _file_of(clock: ClockId, report: MergeReport) -> str:
 
 def _lines(file: FileReport, report: MergeReport) -> list[str]:
     name = printable(file.name)
-    lines = [f"{name}: {_place(file, report)}"]
+    lines = [f"{name}: {place(file, report)}"]
     if file.truncated is not None:
         lines.append(f"  reading stopped early: {file.truncated}")
     lines += [f"  tied by {printable(tie.said)}" for tie in file.ties]
     return lines + [f"  not by {what}" for what in file.looked_for]
 
 
-def _place(file: FileReport, report: MergeReport) -> str:
+def place(file: FileReport, report: MergeReport) -> str:
+    """The place of a file on the timeline, in words."""
     from tracetime.merging.pair_evidence import drift_text
 
     if file.empty:

@@ -83,11 +83,15 @@ class TraceAbilities:
         shares: what events of two files of this format may be parts of.
         perfetto_reads: as what Perfetto itself reads files of this format; None where it does not.
         rows_are_of_slices: whether each row is of one of its slices, which say what it is.
+        FORMAT: what its users call such a file.
+        ROW: what they call a row.
     """
 
     shares: ClassVar[frozenset[Shared]] = frozenset()
     perfetto_reads: ClassVar[Literal["json", "packets"] | None] = None
     rows_are_of_slices: ClassVar[bool] = False
+    FORMAT: ClassVar[str] = "trace"
+    ROW: ClassVar[str] = "event"
 
     @property
     def packets(self) -> PacketFile | None:

@@ -288,6 +288,11 @@ class TraceFacts(TraceAbilities):
         return {}
 
     @property
+    def format(self) -> str:
+        """The format of the file, as its users call it."""
+        return self.FORMAT
+
+    @property
     def about(self) -> str:
         """The subject of the trace, in a few words; empty where the file does not say."""
         return ""

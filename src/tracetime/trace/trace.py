@@ -210,6 +210,11 @@ class Trace(TraceFacts, ABC):
         """
         return None
 
+    @property
+    def has_slices(self) -> bool:
+        """Whether slices are read of its format."""
+        return type(self)._slice_batches is not Trace._slice_batches
+
     def prepare(self, names: bool) -> None:
         """Read what has to be known of the whole file before its events, unless it is known."""
 

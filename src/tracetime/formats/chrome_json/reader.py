@@ -129,6 +129,7 @@ class ChromeJsonTrace(Trace):
 
     shares: ClassVar[frozenset[Shared]] = frozenset(("collectives",))
     perfetto_reads = "json"
+    FORMAT = "trace in Chrome's JSON"
 
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:
         super().__init__(file.path, file.size, options)
@@ -178,6 +179,13 @@ class ChromeJsonTrace(Trace):
     def metadata(self) -> Mapping[str, object]:
         """The values beside the events, by key, as JSON; values over 1 MiB are left out."""
         return self._first_pass.values.values
+
+    @property
+    def format(self) -> str:
+        """The program that wrote the file, where its values or its lines tell."""
+        if self._is_text:
+            return "systrace"
+        return "PyTorch profile" if self._first_pass.values.is_kineto else self.FORMAT
 
     @property
     def about(self) -> str:

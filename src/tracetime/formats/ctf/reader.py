@@ -194,6 +194,7 @@ class CtfTrace(RecordTrace):
 
     KINDS: ClassVar[tuple[Kind, ...]] = (Kind("event"),)
     shares: ClassVar[frozenset[Shared]] = frozenset(("tcp",))
+    FORMAT = "CTF trace"
 
     def __init__(self, folder: TraceFolder, options: OpenOptions) -> None:
         super().__init__(folder, options)

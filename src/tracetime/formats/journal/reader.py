@@ -38,6 +38,8 @@ class JournalTrace(RecordTrace):
     """A journal of systemd, of one machine or of several."""
 
     KINDS: ClassVar = (Kind("entry"),)
+    FORMAT = "journal of systemd"
+    ROW = "message"
     UNSAID: ClassVar = "a journal does not say how far apart its two clocks were read"
 
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:

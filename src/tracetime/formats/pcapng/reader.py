@@ -131,6 +131,8 @@ class CaptureTrace(RecordTrace):
     """A capture of packets, of pcapng or of pcap, with one interface or several."""
 
     KINDS: ClassVar = (Kind("packet"),)
+    FORMAT = "capture of packets"
+    ROW = "packet"
 
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:
         super().__init__(file, options)

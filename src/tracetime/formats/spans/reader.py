@@ -264,6 +264,7 @@ class SpansTrace(SpanTrace):
 
     KINDS: ClassVar[tuple[Kind, ...]] = KINDS
     shares: ClassVar[frozenset[Shared]] = frozenset(("calls",))
+    FORMAT = "file of spans"
 
     def __init__(self, file: TraceFile, options: OpenOptions, source: SpanSource) -> None:
         super().__init__(file, options)

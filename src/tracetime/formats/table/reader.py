@@ -54,6 +54,7 @@ class TableTrace(RecordTrace):
     """A trace in a table; `layouts.py` says which."""
 
     KINDS = (Kind("event"),)
+    FORMAT = "table"
 
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:
         super().__init__(file, options)

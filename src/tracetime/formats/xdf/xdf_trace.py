@@ -144,6 +144,8 @@ class XdfTrace(RecordTrace):
     """A recording of the lab streaming layer."""
 
     KINDS: ClassVar[tuple[Kind, ...]] = (Kind("sample"),)
+    FORMAT = "XDF recording"
+    ROW = "sample"
     UNSAID: ClassVar = "an XDF file does not say how long its pings took"
 
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:

@@ -81,6 +81,7 @@ class PerfettoTrace(Trace):
 
     shares: ClassVar[frozenset[Shared]] = frozenset(("flows",))
     perfetto_reads = "packets"
+    FORMAT = "Perfetto trace"
 
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:
         super().__init__(file.path, file.size, options)

@@ -1,0 +1,106 @@
+"""The help of every command: what most need on one screen, and all of it by --help-all."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Final
+
+import click
+
+_OWN: Final = "Options"
+
+_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    _OWN: (),
+    "Output": ("out", "kind", "rows", "as_json"),
+    "Filter": ("start", "until"),
+    "Tables": ("mapped", "graph", "float_unit"),
+    "Error bars": ("policy", "bars", "orders", "max_tubes", "assume_wall_clock"),
+    "Clocks": (
+        "name",
+        "max_drift_ppm",
+        "wander_ppm",
+        "assumed_half_width_ns",
+        "ns_per_tick",
+        "valid_bits",
+    ),
+    "Limits": ("max_expansion", "max_clocks", "memory", "allow_files"),
+}
+"""The parameters of each group of options, in all commands; those of no group are the first's."""
+
+_RARE: Final = frozenset(
+    {*_GROUPS["Tables"], *_GROUPS["Clocks"], *_GROUPS["Limits"], "orders", "max_tubes"}
+)
+"""Parameters that --help leaves to --help-all."""
+
+_ALL: Final = "tracetime.help_all"
+_WIDEST_NAME: Final = 26
+
+
+def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+class Command(click.Command):
+    """A command whose --help is short.
+
+    Of its docstring, what follows a form feed is for --help-all alone.
+    """
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return [*super().get_params(ctx), _help_all(self)]
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        short, _, more = inspect.cleandoc(self.help or "").partition("\f")
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(short + more if ctx.meta.get(_ALL) else short.rstrip())
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        group_of = {name: title for title, names in _GROUPS.items() for name in names}
+        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in _GROUPS}
+        helps = []
+        for param in self.get_params(ctx):
+            if not isinstance(param, click.Option) or (
+                param.name in _RARE and not ctx.meta.get(_ALL)
+            ):
+                continue
+            record = _record(ctx, param)
+            if param.name in ("help", "help_all"):
+                helps.append(record)
+            else:
+                groups[group_of.get(param.name or "", _OWN)].append(record)
+        last = [title for title in groups if groups[title]][-1:] or [_OWN]
+        groups[last[0]] += helps
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records, col_max=_WIDEST_NAME)
+
+
+def _help_all(command: click.Command) -> click.Option:
+    rare = any(param.name in _RARE for param in command.params)
+    return click.Option(
+        ["--help-all"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        hidden=not (rare or "\f" in (command.help or "")),
+        callback=_show_all,
+        help="Show all there is to say, and all options.",
+    )
+
+
+def _record(ctx: click.Context, option: click.Option) -> tuple[str, str]:
+    """An option and its help: by its shortest name and the first long one."""
+    _, text = option.get_help_record(ctx) or ("", "")
+    short = [name for name in option.opts if not name.startswith("--")]
+    long = [name for name in option.opts if name.startswith("--")]
+    names = ", ".join((short[:1] + long[:1]))
+    if option.is_flag:
+        return names, text
+    metavar = option.make_metavar(ctx=ctx).strip("[]")
+    return f"{names} {metavar}", text

@@ -1,0 +1,343 @@
+"""`tracetime FILE...`: what is in a file, whether its time is right, and what to do next."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
+
+import click
+
+from tracetime.clocks.json_facts import as_json
+from tracetime.commands.limits import domains_of, limit_options
+from tracetime.commands.options import json_option, limits_of_reading
+from tracetime.commands.output import result_option
+from tracetime.commands.progress import Progress
+from tracetime.commands.show import print_json
+from tracetime.commands.terminal import echo
+from tracetime.text import count, duration, half_width, printable
+
+if TYPE_CHECKING:
+    from tracetime.analysis.survey import Survey
+    from tracetime.analysis.worst_bars import WorstBar
+    from tracetime.clocks.ids import ClockId
+    from tracetime.clocks.json_types import Count
+    from tracetime.doctor import Finding
+    from tracetime.merging.report import MergeReport
+    from tracetime.trace.trace import Trace
+
+Verdict = Literal["right", "unchecked", "doubtful", "wrong"]
+
+_MOST_FINDINGS: Final = 3
+_MOST_FILES: Final = 4
+_MOST_NEXT: Final = 3
+_LONGEST_ABOUT: Final = 100
+_SHORTEST_TITLE: Final = 30
+"""Of a finding; a title is cut, so that it takes one line."""
+
+
+class NextCommand(NamedTuple):
+    """A command that comes next for a file.
+
+    Attributes:
+        command: as it is typed.
+        why: what it tells, or makes.
+    """
+
+    command: str
+    why: str
+
+
+@as_json(
+    "trace format about trace_clock events clocks first_ns last_ns verdict findings worst_bar next"
+)
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A trace at a glance.
+
+    Attributes:
+        trace: the trace, as it was named.
+        format: the format of the file, as its users call it.
+        about: what it is of, in a few words; empty where the file does not say.
+        trace_clock: the clock that trace time counts in.
+        events: how many events there are.
+        clocks: how many clocks events were read in.
+        first_ns: the trace time of the first event, ns; null where none has one.
+        last_ns: the trace time of the last event, ns; null where none has one.
+        verdict: whether its time is right: by the doctor's errors and warnings, or unchecked where
+            the file has nothing to compare its clock with.
+        findings: what is wrong, the worst first.
+        worst_bar: the widest error bar of its events; null where all were read on the trace clock.
+        next: the commands that come next.
+        row: what its users call an event.
+    """
+
+    trace: str
+    format: str
+    about: str
+    trace_clock: ClockId
+    events: Count
+    clocks: Count
+    first_ns: int | None
+    last_ns: int | None
+    verdict: Verdict
+    findings: Sequence[Finding]
+    worst_bar: WorstBar | None
+    next: Sequence[NextCommand]
+    row: str
+
+
+class Place(NamedTuple):
+    """The place of a file beside the first one.
+
+    Attributes:
+        name: the end of its path that tells it from the others.
+        offset_ns: the clock of the first file less its own, in its middle; null: not tied.
+        half_width_ns: how far off that may be at worst, ns; null: open, or not tied.
+        why_not: why it has no place; null where it has one.
+    """
+
+    name: str
+    offset_ns: int | None
+    half_width_ns: Count | None
+    why_not: str | None
+
+
+class Together(TypedDict):
+    """How the clocks of several files lie to each other, and what comes next.
+
+    Attributes:
+        files: the files.
+        contradictions: how many loops of clocks do not add up.
+        next: the commands that come next.
+    """
+
+    files: Sequence[Place]
+    contradictions: Count
+    next: Sequence[NextCommand]
+
+
+@click.command("FILE...")
+@click.argument("files", metavar="", nargs=-1, required=True, type=click.Path(allow_dash=True))
+@limits_of_reading
+@limit_options
+@result_option
+@json_option
+def command(files: tuple[str, ...], reading: dict[str, Any], as_json: bool, **limits: Any) -> None:
+    """Say what is in FILE, whether its time is right, and what to do next.
+
+    FILE is a trace of any format, or an archive of them. It is looked at as by `tracetime doctor`,
+    and told in a few lines. Of several files: how their clocks lie to each other, as by `tracetime
+    merge`. A file that has the name of a command is written ./sql.
+
+    \b
+    Examples:
+      tracetime trace.pftrace
+      tracetime rank0.json rank1.json
+      tracetime recording.xdf --json | jq .verdict
+    """
+    options = {"partial": True, **reading, "domains": domains_of(limits)}
+    with Progress("looking at it") as progress:
+        if len(files) > 1 or _has_several(files[0], options):
+            _together(files, options, progress, as_json)
+            return
+        from tracetime.formats import open_trace
+
+        with progress.follow(open_trace(files[0], **options)) as trace:
+            shown = overview(trace)
+            names = trace.clocks.names
+        if as_json:
+            print_json(shown)
+        else:
+            echo("\n".join(_lines(shown, names)))
+
+
+def _has_several(path: str, options: dict[str, Any]) -> bool:
+    """Whether a file is an archive of more than one trace."""
+    if path == "-":
+        return False
+    from tracetime.formats import open_archive
+
+    archive, _ = open_archive(path, **options)
+    if archive is None:
+        return False
+    with archive:
+        return len(archive.members) > 1
+
+
+def overview(trace: Trace) -> Overview:
+    """Return a trace at a glance; it is read as the doctor reads it."""
+    from tracetime.analysis.survey import Survey
+    from tracetime.analysis.worst_bars import worst_bar
+    from tracetime.doctor import TOLERANCE_NS, findings_of
+
+    survey = Survey(trace, TOLERANCE_NS)
+    findings = findings_of(survey)
+    bar = worst_bar(survey)
+    return Overview(
+        trace.path,
+        trace.format,
+        trace.about,
+        trace.trace_clock,
+        sum(survey.used.values()),
+        len([clock for clock in survey.used if clock.clock] or survey.used),
+        *_span(survey),
+        _verdict(survey, findings),
+        findings,
+        bar,
+        list(_next(trace, findings, has_bars=bar is not None))[:_MOST_NEXT],
+        trace.ROW,
+    )
+
+
+def _span(survey: Survey) -> tuple[int | None, int | None]:
+    """The trace times of the first and the last event that has one."""
+    from tracetime.clocks.int_arrays import is_any_of
+    from tracetime.errors import PLACED
+
+    counted = survey.counted
+    placed = is_any_of(counted.status, PLACED)
+    if not placed.any():
+        return None, None
+    return int(counted.least_ns[placed].min()), int(counted.most_ns[placed].max())
+
+
+def _verdict(survey: Survey, findings: Sequence[Finding]) -> Verdict:
+    severities = {finding.severity for finding in findings}
+    if "error" in severities:
+        return "wrong"
+    if "warning" in severities:
+        return "doubtful"
+    return "right" if len(survey.infos) > 1 else "unchecked"
+
+
+def _next(trace: Trace, findings: Sequence[Finding], has_bars: bool) -> Iterator[NextCommand]:
+    """The commands that may come next, the most useful first."""
+    path = shlex.quote(trace.path if trace.path != "-" else "FILE")
+    stem = (
+        shlex.quote(Path(trace.path).name.split(".")[0] or "trace") if path != "FILE" else "trace"
+    )
+    partial = "" if trace.truncated is None else " --partial"
+
+    def typed(name: str, more: str, why: str) -> NextCommand:
+        return NextCommand(f"tracetime {name} {path}{more}", why)
+
+    if any(finding.severity != "info" for finding in findings):
+        yield typed("doctor", "", "why, and what to do")
+    if trace.has_slices:
+        if has_bars or not trace.perfetto_reads:
+            why = "in Perfetto, at better times"
+            yield typed("bake", f" -o {stem}-baked.pftrace{partial}", why)
+        else:
+            yield typed("open", partial, "in Perfetto")
+        query = f' "from slices order by dur desc limit 10"{partial}'
+        yield typed("sql", query, "what took longest")
+    if has_bars:
+        bars = f" -o {stem}.parquet --policy tube{partial}"
+        yield typed("convert", bars, "a table, with error bars")
+    else:
+        yield typed("convert", f" -o {stem}.parquet --with-names{partial}", "a table of all events")
+    yield typed("report", f" -o {stem}.html{partial}", "pictures of its clocks")
+    yield typed("clocks", partial, "its clocks, and their ties")
+
+
+def _lines(shown: Overview, names: Mapping[ClockId, str]) -> Iterator[str]:
+    """The overview in lines, twelve at most."""
+    span = ""
+    if shown.first_ns is not None and shown.last_ns is not None:
+        span = f" over {duration(shown.last_ns - shown.first_ns)}"
+    what = f"{count(shown.events, shown.row)} of {count(shown.clocks, 'clock')}{span}"
+    yield f"{printable(shown.trace)}: {shown.format}, {what}"
+    if shown.about:
+        yield f"It is of {printable(shown.about, _LONGEST_ABOUT)}."
+    yield f"Is its time right? {_answer(shown)}."
+    bad = [one.with_names(names) for one in shown.findings if one.severity != "info"]
+    for finding in bad[:_MOST_FINDINGS]:
+        head, code = f"  {finding.severity}: ", f" [{finding.code}]"
+        room = shutil.get_terminal_size().columns - len(head) - len(code) - 1
+        yield f"{head}{printable(finding.title, max(room, _SHORTEST_TITLE))}{code}"
+    if len(bad) > _MOST_FINDINGS:
+        yield f"  and {len(bad) - _MOST_FINDINGS:,} more"
+    if shown.worst_bar is not None:
+        clock, width = shown.worst_bar
+        text = half_width(float("nan") if width is None else width)
+        yield f"The widest error bar is {text} ({printable(names.get(clock) or str(clock))})."
+    yield from _next_lines(shown.next)
+
+
+def _answer(shown: Overview) -> str:
+    """Whether the time of a trace is right, in words."""
+    from tracetime.doctor.finding import verdict
+
+    found = verdict(shown.findings)
+    match shown.verdict:
+        case "wrong":
+            return f"No: {found}"
+        case "doubtful":
+            return f"Perhaps not: {found}"
+        case "unchecked":
+            return "Nothing speaks against it; it has no second clock to check it by"
+        case "right":
+            return f"Yes: {found}"
+
+
+def _next_lines(commands: Sequence[NextCommand]) -> Iterator[str]:
+    yield "Next:"
+    widest = max(len(one.why) for one in commands)
+    for one in commands:
+        yield f"  {one.why.ljust(widest)}  {printable(one.command)}"
+
+
+def _together(
+    files: Sequence[str], options: dict[str, Any], progress: Progress, as_json: bool
+) -> None:
+    """Say how the clocks of several files lie to each other."""
+    from tracetime.merging.merge import merge
+
+    report = merge(files, None, **options, opened=progress.follow)
+    following = list(_next_together(files, report))
+    if as_json:
+        places = [
+            Place(file.name, file.offset_ns, file.worst_half_width_ns, file.why_not)
+            for file in report.files
+        ]
+        facts: Together = {
+            "files": places,
+            "contradictions": len(report.contradictions),
+            "next": following,
+        }
+        print_json(facts)
+    else:
+        echo("\n".join((*_lines_together(report), *_next_lines(following))))
+
+
+def _lines_together(report: MergeReport) -> Iterator[str]:
+    from tracetime.commands.merge import contradictions, place
+
+    for file in report.files[:_MOST_FILES]:
+        yield f"{printable(file.name)}: {place(file, report)}"
+    if len(report.files) > _MOST_FILES:
+        yield f"and {count(len(report.files) - _MOST_FILES, 'more file')}"
+    wrong = list(contradictions(report))
+    yield from (f"contradiction: {line}" for line in wrong[:1])
+    if len(wrong) > 1:
+        yield f"and {count(len(wrong) - 1, 'more contradiction')}"
+    advice = next((file.advice for file in report.files if file.advice), None)
+    if advice is not None:
+        yield f"To tie them: {printable(advice)}"
+
+
+def _next_together(files: Sequence[str], report: MergeReport) -> Iterator[NextCommand]:
+    every = " ".join(map(shlex.quote, files))
+    if report.is_tied:
+        why = "one Perfetto trace of them"
+        yield NextCommand(f"tracetime merge {every} -o merged.pftrace", why)
+        ends = " ".join(shlex.quote(file.name) for file in report.files[:2])
+        yield NextCommand(f"tracetime merge {every} --explain {ends}", "what ties these two")
+    yield NextCommand(f"tracetime doctor {every}", "what is wrong within each")
+    if not report.is_tied:
+        for file in files[:2]:
+            yield NextCommand(f"tracetime clocks {shlex.quote(file)}", "its clocks")

@@ -1,0 +1,157 @@
+"""`tracetime FILE...`: what is in it, whether its time is right, and what comes next."""
+
+import json
+import shlex
+import zipfile
+from importlib import import_module
+
+import pytest
+from building import BOOTTIME, MONOTONIC, event, snapshot, trace
+from corpus import DATA, NO_DATA
+from places import ROOT
+from samples import CLOCK_SYNC, UNRESOLVED
+
+from tracetime.commands import run
+
+pytest_plugins = ["cli"]
+
+DEMO = ROOT / "demo" / "demo.pftrace"
+TIED = trace(
+    *(snapshot({BOOTTIME: t, MONOTONIC: t - 5}) for t in (1000, 2000, 3000)),
+    event(1500, MONOTONIC),
+)
+
+
+def test_a_file_alone_is_told_in_at_most_twelve_lines(tracetime, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    code, out, err = tracetime("demo/demo.pftrace")
+    assert (code, err) == (0, "")
+    assert len(out.splitlines()) <= 12
+    assert out.startswith(
+        "demo/demo.pftrace: Perfetto trace, 1,317 events of 6 clocks over 1.4 s\n"
+    )
+    assert "Is its time right? No: 2 errors.\n" in out
+    assert "[clock-without-snapshot]" in out
+    assert "The widest error bar is ± 1.2 s (REALTIME).\n" in out
+
+
+def test_a_healthy_file_is_said_to_be_right(tracetime, write):
+    _, out, _ = tracetime(write(TIED))
+    assert "Is its time right? Yes: the clocks are in order.\n" in out
+
+
+def test_a_file_of_one_clock_is_not_said_to_be_right(tracetime, write):
+    _, out, _ = tracetime(
+        write(b'[{"ph": "X", "ts": 1, "dur": 2, "name": "a", "pid": 1}]', "t.json")
+    )
+    assert "it has no second clock to check it by" in out
+
+
+def test_the_verdict_is_that_of_the_doctor(tracetime, write):
+    for data in (TIED, CLOCK_SYNC, UNRESOLVED, UNRESOLVED[:-3], DEMO.read_bytes()):
+        path = write(data)
+        found = json.loads(tracetime("doctor", path, "--json")[1])["traces"][0]["findings"]
+        shown = json.loads(tracetime(path, "--json")[1])
+        assert shown["findings"] == found
+        worst = min(
+            ("error", "warning", "info").index(one["severity"])
+            for one in found or [{"severity": "info"}]
+        )
+        assert shown["verdict"] == ("wrong", "doubtful", "right")[worst]
+
+
+@pytest.mark.parametrize("data", [TIED, DEMO.read_bytes(), UNRESOLVED, DEMO.read_bytes()[:-9]])
+def test_the_commands_that_come_next_work(tracetime, write, tmp_path, monkeypatch, data):
+    monkeypatch.chdir(tmp_path)
+    shown = json.loads(tracetime(write(data, "with space.pftrace"), "--json")[1])
+    assert len(shown["next"]) == 3
+    for one in shown["next"]:
+        tool, *words = shlex.split(one["command"])
+        assert tool == "tracetime"
+        if words[0] != "open":
+            assert run(words) == 0, words
+
+
+def test_of_a_broken_file_the_doctor_comes_first(tracetime, write):
+    shown = json.loads(tracetime(write(UNRESOLVED), "--json")[1])
+    assert shown["next"][0]["command"].startswith("tracetime doctor ")
+
+
+def test_several_files_lie_to_each_other(tracetime, write):
+    paths = [write(TIED, "a.pftrace"), write(TIED, "b.pftrace")]
+    code, out, _ = tracetime(*paths)
+    assert code == 0
+    assert out.startswith("a.pftrace: on the clock of the first file\nb.pftrace: nothing ties it")
+    assert "To tie them: " in out
+    assert len(out.splitlines()) <= 12
+
+
+def test_a_name_of_a_command_is_the_command(tracetime, write, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    write(TIED, "clocks")
+    assert tracetime("clocks")[0] == 2
+    code, out, _ = tracetime("./clocks")
+    assert (code, out.partition(":")[0]) == (0, "./clocks")
+
+
+def test_an_argument_with_a_dot_or_a_slash_is_meant_as_a_file(tracetime, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("nope.json", "nope/nope"):
+        code, _, err = tracetime(name)
+        assert code == 2
+        assert "No such file or directory" in err
+
+
+def test_another_argument_is_a_command_that_does_not_exist(tracetime):
+    code, _, err = tracetime("konvert")
+    assert code == 2
+    assert err.startswith("tracetime: error: there is no command, and no file, 'konvert': did you")
+
+
+def test_without_arguments_there_is_help(tracetime):
+    code, out, err = tracetime()
+    assert (code, err) == (0, "")
+    assert out == tracetime("--help")[1]
+
+
+FORMATS = {
+    "chrome_json": "trace in Chrome's JSON, ",
+    "ctf": "CTF trace, ",
+    "journal": "journal of systemd, 8 messages of 1 clock",
+    "pcapng": "capture of packets, ",
+    "perfetto": "Perfetto trace, ",
+    "spans": "file of spans, ",
+    "table": "table, ",
+    "xdf": "XDF recording, ",
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_of_each_format_is_told_in_the_words_of_its_users(tracetime, write, tmp_path, name):
+    form = import_module(f"fuzz.formats.{name}")
+    data = form.samples()[0]
+    path = form.write(tmp_path, data) if hasattr(form, "write") else write(data)
+    code, out, err = tracetime(path)
+    if name == "ctf" and "babeltrace2" in err:
+        pytest.skip("babeltrace2 is not here")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"{path}: {FORMATS[name]}")
+    assert len(out.splitlines()) <= 12
+
+
+def test_an_archive_of_several_is_several_files(tracetime, tmp_path):
+    with zipfile.ZipFile(tmp_path / "both.zip", "w") as archive:
+        archive.writestr("a.pftrace", TIED)
+        archive.writestr("b.pftrace", TIED)
+    _, out, _ = tracetime(tmp_path / "both.zip")
+    assert out.count("nothing ties it to") == 1
+
+
+@pytest.mark.parametrize("name", ["hta_nccl_data.json.gz"])
+def test_of_a_job_of_pytorch_the_rank_and_the_devices_are_told(tracetime, name):
+    path = DATA / "other" / "json" / name
+    if not path.exists():
+        pytest.skip(NO_DATA)
+    _, out, _ = tracetime(path)
+    assert out.startswith(f"{path}: PyTorch profile, 40,573 events of 1 clock over 729 ms\n")
+    assert "It is of rank 0 of 2 (nccl), 8 x NVIDIA A100-PG509-200.\n" in out
