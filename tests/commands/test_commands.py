@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 
+import click
 import pytest
 from building import event, trace
 from samples import CLOCK_SYNC, EMPTY, MANY, UNRESOLVED
@@ -21,20 +22,44 @@ def test_version(tracetime):
     assert tracetime("--version") == (0, f"tracetime {__version__}\n", "")
 
 
-@pytest.mark.parametrize("name", commands.SUBCOMMANDS)
-def test_every_command_has_help_with_examples(tracetime, name):
-    code, out, _ = tracetime(name, "--help")
+COMMANDS = [
+    *((name,) for name in commands.SUBCOMMANDS),
+    *(("fleet", name) for name in ("convert", "slices", "doctor", "summary")),
+    ("./FILE",),
+]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples_on_one_screen(tracetime, monkeypatch, name):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = tracetime(*name, "--help")
     assert code == 0
-    assert out.count(f"tracetime {name}") >= 2
+    assert out.count(f"tracetime {' '.join(name)}" if name != ("./FILE",) else "tracetime ") >= 2
+    assert len(out.splitlines()) <= 40
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_the_list_of_commands_is_not_cut(tracetime):
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != ("fleet",)])
+def test_all_options_are_in_the_whole_help(tracetime, name):
+    whole, short = (tracetime(*name, option)[1] for option in ("--help-all", "--help"))
+    command = commands.cli
+    for part in name:
+        part = commands.OVERVIEW if part == "./FILE" else part
+        command = command.get_command(click.Context(command), part)
+    for param in command.params:
+        if isinstance(param, click.Option):
+            assert any(f"{option} " in whole for option in param.opts)
+    # What --help leaves out is named by it: there is more.
+    assert ("--help-all" in short) == (whole != short)
+
+
+def test_the_commands_fit_a_screen_and_are_all_named(tracetime):
     code, out, _ = tracetime("--help")
     assert code == 0
-    listed = out.partition("Commands:\n")[2]
-    assert "..." not in listed
-    assert [line.split()[0] for line in listed.splitlines()] == list(commands.SUBCOMMANDS)
+    assert len(out.splitlines()) <= 30
+    assert "..." not in out.partition("Look:\n")[2]
+    for name in commands.SUBCOMMANDS:
+        assert re.search(rf"\b{name}\b", out)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from tools.json_schemas import schemas
 from tools.json_schemas.notation import DRAFT
 from tools.json_schemas.page import files
-from tracetime.commands import SUBCOMMANDS
+from tracetime.commands import OVERVIEW, SUBCOMMANDS
 
 WRITTEN = schemas()
 
@@ -22,7 +22,8 @@ def test_files_are_those_that_the_tool_writes():
 
 
 def test_every_command_with_json_has_a_schema():
-    commands = {name: import_module(f"tracetime.commands.{name}").command for name in SUBCOMMANDS}
+    names = (*SUBCOMMANDS, OVERVIEW)
+    commands = {name: import_module(f"tracetime.commands.{name}").command for name in names}
     with_json = {
         name
         for name, command in commands.items()

@@ -235,6 +235,7 @@ def _of_orders(printed: Printed, patch: pytest.MonkeyPatch) -> None:
         path.write_bytes(MAGIC + "\n".join([*lines[:2], *lines[3:], ""]).encode())
         printed("at", path, 1200, "--from", "MONOTONIC", "--policy", "tube")
         printed("at", path, 1700, "--to", "MONOTONIC", "--policy", "tube")
+        printed(path)
         here.setattr(fleet, "run_in_pool", _run_here)
         printed("fleet", "doctor", path, "-o", printed.folder / "orders")
     printed("fleet", "summary", printed.folder / "orders")

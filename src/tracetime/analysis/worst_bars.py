@@ -52,11 +52,16 @@ def _or_most(width_ns: int | None) -> int:
 
 
 def _spans(survey: Survey) -> list[tuple[ClockId, tuple[int, int]]]:
-    """The clocks whose events snapshots placed, most events first, with their first and last."""
+    """The clocks of events, most events first, with the first and the last that has a bar.
+
+    Of clocks that no snapshot has, messages alone may place events.
+    """
     spans = []
     for clock in sorted(survey.used, key=lambda clock: -survey.used[clock]):
-        groups = [one for one in survey.groups_of(clock) if REASONS.index(one.reason) in PLACED]
-        if groups and clock.clock and clock != survey.trace_clock and clock in survey.infos:
+        groups = survey.groups_of(clock)
+        if clock in survey.infos:
+            groups = [one for one in groups if REASONS.index(one.reason) in PLACED]
+        if groups and clock.clock and clock != survey.trace_clock:
             low = min(group.low_ns for group in groups)
             spans.append((clock, (low, max(group.high_ns for group in groups))))
     return spans
@@ -65,7 +70,9 @@ def _spans(survey: Survey) -> list[tuple[ClockId, tuple[int, int]]]:
 def _widest_ns(survey: Survey, clock: ClockId, first: int, last: int) -> int | None:
     """Half the widest bar of a clock between two readings; -1 where it has none."""
     graph, home = survey.graph, survey.trace_clock
-    _, readings = graph.contents.readings_of(clock)
+    readings = np.empty(0, dtype=np.int64)
+    if clock in survey.infos:
+        _, readings = graph.contents.readings_of(clock)
     within = ascending(readings[(readings > first) & (readings < last)])
     within = within[:: 1 + len(within) // _MOST_POINTS]
     points = ascending(np.concatenate(([first], within, [last])))

@@ -33,26 +33,16 @@ from tracetime.errors import (
 )
 from tracetime.text import did_you_mean, json_text
 
-SUBCOMMANDS: Final = (
-    "convert",
-    "clocks",
-    "at",
-    "doctor",
-    "report",
-    "bake",
-    "merge",
-    "fleet",
-    "split",
-    "sql",
-    "open",
-    "record",
-    "calibrate",
-    "watch",
-    "now",
-    "ping",
-    "serve",
-    "completion",
-)
+GROUPS: Final = {
+    "Look": ("clocks", "at", "doctor", "report", "sql", "open"),
+    "Write": ("convert", "bake", "split"),
+    "Many files": ("merge", "fleet"),
+    "This machine": ("record", "calibrate", "watch", "now", "ping"),
+    "More": ("serve", "completion"),
+}
+"""The commands; what each of the last ones does is in its own help."""
+
+SUBCOMMANDS: Final = tuple(name for names in GROUPS.values() for name in names)
 
 OVERVIEW: Final = "overview"
 """The module of what is done with files where no command is given."""
@@ -109,6 +99,22 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return ["FILE... | COMMAND [ARGS]..."]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        commands = click.Context(self)
+        for title, names in list(GROUPS.items())[:-1]:
+            with formatter.section(title):
+                formatter.write_dl([(name, self._short_help(commands, name)) for name in names])
+        more = ", ".join((*GROUPS["More"], "--version"))
+        formatter.write(f"\nMore: {more}; COMMAND --help has examples.\n")
+
+    def _short_help(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        assert command is not None
+        return command.get_short_help_str(80)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # Who types the name alone wants to know what there is: that is no error.
         return super().parse_args(ctx, args or ["--help"])
@@ -143,23 +149,8 @@ def _is_file(text: str) -> bool:
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tracetime", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Put events from many clocks on one timeline, and say how far off each can be.
-
-    \b
-    Examples:
-      tracetime convert trace.pftrace -o events.parquet
-      tracetime clocks trace.pftrace
-      tracetime at trace.pftrace 868258201186 --to REALTIME
-      tracetime doctor trace.pftrace
-      tracetime report trace.pftrace -o report.html
-
-    It reads Perfetto; JSON of Chrome, PyTorch, ROCm and VizTracer; systrace's text; CTF (LTTng,
-    barectf, Zephyr); XDF (Lab Streaming Layer); pcap, pcapng; journals (journalctl -o export);
-    spans (OTLP, Jaeger); tables (CSV, Parquet, Arrow): also compressed, in zip or tar.
-
-    Exit codes: 0 done, 1 a check failed (--strict, --fail-on, --check), a value does not convert
-    or nothing bounds the clock (now), 2 wrong usage, 3 bad trace, 4 a clock of this machine cannot
-    be read.
+    """Put events from many clocks on one timeline, and say how far off each is. Of a FILE alone:
+    what is in it, whether its time is right, and what to do.
     """
 
 

@@ -10,6 +10,7 @@ from tracetime.clocks.families import WALL
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike
 from tracetime.clocks.wall_time import format_wall_time, parse_instant
 from tracetime.commands import CHECK_FAILED, DONE
+from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in, warn_of_unused
 from tracetime.commands.options import (
     Clock,
@@ -45,7 +46,7 @@ class At(TypedDict):
     trace: str
 
 
-@click.command("at")
+@click.command("at", cls=Command)
 @trace_options
 @click.argument("value", metavar="TIME")
 @click.option("--from", "src", type=Clock(), help="The clock that TIME is a reading of.")
@@ -58,15 +59,14 @@ class At(TypedDict):
 @click.option(
     "--near",
     metavar="TIME",
-    help="Roughly when that was, in trace time or as TIME may be written: for a counter that "
-    "wraps, it says which wrap.",
+    help="Roughly when that was: of a counter that wraps, which wrap.",
 )
 @policy_options
 @limit_options
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 1 if TIME is outside the snapshots and orders that convert it.",
+    help="Exit with 1 if TIME is outside the snapshots.",
 )
 @result_option
 @json_option
@@ -87,8 +87,7 @@ def command(  # noqa: PLR0913  a parameter for each option
 ) -> int:
     """Convert one TIME from a clock to another, and explain how.
 
-    TIME is what the clock read, in its own unit (ns for most). For an incremental clock it is the
-    absolute value. Put -- before a TIME below 0. TIME may also be:
+    TIME is what the clock read, in its own unit (ns for most), or:
 
     \b
       12.5s          so long after the start of the trace, in trace time
@@ -96,8 +95,17 @@ def command(  # noqa: PLR0913  a parameter for each option
       2026-08-22T14:48:40.123456789Z
                      a date and time of REALTIME, in ISO 8601
 
-    A clock is a name (MONOTONIC), a number (6, 0x8a01b2c3), a name with dots (com.example.gpu) or
-    64@seq7. Give --from, --to or both: the other one is the trace clock.
+    Give --from, --to or both: the other one is the trace clock.
+
+    \b
+    Examples:
+      tracetime at trace.pftrace 1104 --from MONOTONIC --to BOOTTIME
+      tracetime at trace.pftrace 868258201186 --to REALTIME
+      tracetime at trace.pftrace 12.5s --to REALTIME --policy tube
+
+    \f
+    For an incremental clock TIME is the absolute value. Put -- before a TIME below 0. A clock is a
+    name (MONOTONIC), a number (6, 0x8a01b2c3), a name with dots (com.example.gpu) or 64@seq7.
 
     The result is in ns, whatever the unit of its clock. With --policy tube it has an error bar, and
     says what that rests on. Only the tube converts from or to a clock that counts ticks (TSC, or
@@ -105,10 +113,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     and orders, the output says how far.
 
     \b
-    Examples:
-      tracetime at trace.pftrace 1104 --from MONOTONIC --to BOOTTIME
-      tracetime at trace.pftrace 868258201186 --to REALTIME
-      tracetime at trace.pftrace 12.5s --to REALTIME
+    More examples:
       tracetime at trace.pftrace 2026-08-22T14:48:40.123456789Z --to MONOTONIC
       tracetime at trace.pftrace 870001 --from 64 --sequence 7
       tracetime at trace.pftrace 1104 --from MONOTONIC --policy tube

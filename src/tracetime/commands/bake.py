@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
 from tracetime.commands.options import json_option, trace_options
 from tracetime.commands.output import file_for, output_option
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tracetime.verbs.bake import BakeSummary
 
 
-@click.command("bake")
+@click.command("bake", cls=Command)
 @trace_options
 @output_option("The Perfetto trace to write; - is standard output.", required=True)
 @click.option(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 import click
 
 from tracetime.commands import CHECK_FAILED, DONE
+from tracetime.commands.help import Command
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
 from tracetime.commands.output import result_option
 from tracetime.commands.progress import Progress
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _ANSWERS: Final = {True: "yes", False: "no", None: "?"}
 
 
-@click.command("calibrate")
+@click.command("calibrate", cls=Command)
 @clocks_option("measure")
 @click.option(
     "-n",

@@ -12,6 +12,7 @@ import click
 
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.json_facts import ClockFacts, as_json
+from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, name_option, warn_of_absent_in
 from tracetime.commands.options import json_option, trace_options
 from tracetime.commands.output import result_option
@@ -47,7 +48,7 @@ _LONGEST_ABOUT: Final = 200
 """Characters of what a file says that it is of: a job may have many devices."""
 
 
-@click.command("clocks")
+@click.command("clocks", cls=Command)
 @trace_options
 @click.option("--dot", is_flag=True, help="Print the graph in the language of Graphviz.")
 @click.option(

@@ -12,6 +12,7 @@ import click
 
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.commands import CHECK_FAILED, DONE
+from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import (
     Clock,
@@ -226,40 +227,39 @@ def _reason(reason: Unresolved, labels: Mapping[ClockId, str]) -> str:
     return f"{reason.reason}: {count(reason.events, 'event')} ({', '.join(clocks)})"
 
 
-@click.command("convert")
+@click.command("convert", cls=Command)
 @trace_options
 @output_option(
-    "The file to write: .parquet, .arrow or .csv, by its ending; - is standard output.",
+    "The .parquet, .arrow or .csv to write; - is standard output.",
     required=True,
 )
 @click.option(
     "--format",
     "kind",
     type=click.Choice(["parquet", "arrow", "csv"]),
-    help="The format of the file.  [default: the ending of -o]",
+    help="Its format, where its name does not end so.",
 )
 @click.option("--to", type=Clock(), help="Add the column to_time: trace time, on this clock.")
 @click.option(
     "--with-names",
     is_flag=True,
-    help="Add columns that say what each event is: name, category, type, track, process, thread, "
-    "args.",
+    help="Add names, tracks, processes, threads and arguments.",
 )
 @click.option(
     "--slices",
     is_flag=True,
-    help="Write what lasted how long instead of events: begins and ends matched, and nested.",
+    help="Write slices instead: what lasted how long, and within what.",
 )
 @click.option(
     "--from",
     "start",
     metavar="TIME",
-    help="Leave out what is before TIME: events, or slices that end before it.",
+    help="Leave out events, and slices that end, before TIME.",
 )
 @click.option(
     "--until",
     metavar="TIME",
-    help="Leave out events, or slices that begin, at TIME and after it.",
+    help="Leave out events, and slices that begin, at TIME and after it.",
 )
 @table_options
 @policy_options
@@ -267,7 +267,7 @@ def _reason(reason: Unresolved, labels: Mapping[ClockId, str]) -> str:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 1 if any event has no trace time, or the trace was not read to its end.",
+    help="Exit with 1 unless all was read, and has a trace time.",
 )
 @json_option
 # long: half of it is its help
@@ -290,14 +290,21 @@ def command(  # noqa: PLR0913  a parameter for each option
 ) -> int:
     """Write every event of TRACE, on trace time, to a table file.
 
-    TRACE is a Perfetto trace, raw or compressed; - is standard input. Each event keeps its raw
-    timestamp and its clock, and has a trace_time and a status. A summary follows: the trace clock,
-    the events and clocks found, and why events have no trace time. With --slices, begins and ends
-    are matched instead, and the table has what lasted how long.
+    Each event keeps its raw timestamp and its clock, and has a trace_time and a status. With
+    --policy tube, trace_time follows the drift between snapshots, and the columns earliest and
+    latest are its error bar.
 
-    With --policy tube, trace_time follows the drift between snapshots, and the columns earliest and
-    latest are its error bar. Options such as --max-drift-ppm and --clock-rate describe clocks that
-    the trace does not describe.
+    \b
+    Examples:
+      tracetime convert trace.pftrace -o events.parquet
+      tracetime convert trace.pftrace -o events.parquet --with-names --policy tube
+      tracetime convert trace.pftrace -o slices.parquet --slices
+      tracetime convert trace.pftrace -o events.csv --from 12.5s --until 13s
+
+    \f
+    TRACE is a trace of any format, raw or compressed; - is standard input. A summary is printed:
+    the trace clock, the events and clocks found, and why events have no trace time. Options such as
+    --max-drift-ppm and --clock-rate describe clocks that the trace does not describe.
 
     TIME is a trace time in ns, or one as people write it: 12.5s after the start of the trace,
     14:48:40.5 (a time of day of REALTIME, in UTC), or a date and time in ISO 8601.
@@ -308,12 +315,8 @@ def command(  # noqa: PLR0913  a parameter for each option
     tube its error bar.
 
     \b
-    Examples:
-      tracetime convert trace.pftrace -o events.parquet
+    More examples:
       tracetime convert trace.pftrace -o events.parquet --to REALTIME
-      tracetime convert trace.pftrace -o events.parquet --with-names
-      tracetime convert trace.pftrace -o slices.parquet --slices
-      tracetime convert trace.pftrace -o events.csv --from 12.5s --until 13s
       tracetime convert trace.pftrace -o - --format csv | head
       tracetime convert t.pftrace -o t.parquet --policy tube --clock-rate TSC=2GHz
       adb shell cat /data/misc/perfetto-traces/t | tracetime convert - -o t.arrow

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, T
 import click
 
 from tracetime.commands import CHECK_FAILED, DONE, SCHEMA, exit_code
+from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import json_option, limits_of_reading, tolerance_option, traces_in
 from tracetime.commands.output import result_option
@@ -35,7 +36,7 @@ _MOST_ALIKE: Final = 5
 """Findings of one code and severity that are printed without --verbose: about a screen."""
 
 
-@click.command("doctor")
+@click.command("doctor", cls=Command)
 @click.argument(
     "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
 )

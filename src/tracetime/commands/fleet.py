@@ -11,6 +11,7 @@ import click
 
 from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.fleet_summary import command as summary_command
+from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options
 from tracetime.commands.options import (
     Size,
@@ -180,7 +181,7 @@ def _fleet_options(table: str) -> Callable[[F], F]:
     return decorate
 
 
-@command.command("convert")
+@command.command("convert", cls=Command)
 @_fleet_options("events")
 @click.option("--to", metavar="CLOCK", help="Add the column to_time: trace time, on this clock.")
 @click.option("--with-names", is_flag=True, help="Add columns that say what each event is.")
@@ -217,7 +218,7 @@ def convert(  # noqa: PLR0913  a parameter for each option
     )
 
 
-@command.command("slices")
+@command.command("slices", cls=Command)
 @_fleet_options("slices")
 @policy_options
 @reading_options
@@ -246,7 +247,7 @@ def slices(
     return fleet.slices(uris, out, policy=policy, bars=bars, **running, **opening)
 
 
-@command.command("doctor")
+@command.command("doctor", cls=Command)
 @_fleet_options("findings")
 @tolerance_option
 @limits_of_reading

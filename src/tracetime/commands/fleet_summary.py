@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 import click
 
 from tracetime.commands import CHECK_FAILED, DONE
+from tracetime.commands.help import Command
 from tracetime.commands.options import json_option
 from tracetime.commands.output import file_for, output_option
 from tracetime.commands.show import console, print_json, print_table, print_text, size
@@ -27,7 +28,7 @@ _MOST_MODELS, _MOST_PAIRS = 5, 10
 """Models whose pairs are printed, and pairs of each: those with most traces come first."""
 
 
-@click.command("summary")
+@click.command("summary", cls=Command)
 @click.argument("dataset", metavar="DATASET")
 @click.option(
     "--against",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -32,6 +33,9 @@ _RARE: Final = frozenset(
     {*_GROUPS["Tables"], *_GROUPS["Clocks"], *_GROUPS["Limits"], "orders", "max_tubes"}
 )
 """Parameters that --help leaves to --help-all."""
+
+_RANGE: Final = re.compile(r"  \[[\d<=]*x[<>]=?\d+\]|; [\d<=]*x[<>]=?\d+(?=\])")
+"""The limits of a number, which nobody needs before an error names them."""
 
 _ALL: Final = "tracetime.help_all"
 _WIDEST_NAME: Final = 26
@@ -64,12 +68,12 @@ class Command(click.Command):
         groups: dict[str, list[tuple[str, str]]] = {title: [] for title in _GROUPS}
         helps = []
         for param in self.get_params(ctx):
-            if not isinstance(param, click.Option) or (
-                param.name in _RARE and not ctx.meta.get(_ALL)
-            ):
+            if not isinstance(param, click.Option) or param.hidden:
+                continue
+            if param.name in _RARE and not ctx.meta.get(_ALL):
                 continue
             record = _record(ctx, param)
-            if param.name in ("help", "help_all"):
+            if {"--help", "--help-all"} & {*param.opts}:
                 helps.append(record)
             else:
                 groups[group_of.get(param.name or "", _OWN)].append(record)
@@ -95,12 +99,13 @@ def _help_all(command: click.Command) -> click.Option:
 
 
 def _record(ctx: click.Context, option: click.Option) -> tuple[str, str]:
-    """An option and its help: by its shortest name and the first long one."""
-    _, text = option.get_help_record(ctx) or ("", "")
+    """An option by its short name and its first long one, and its help."""
+    head, text = option.get_help_record(ctx) or ("", "")
+    _, _, value = head.rpartition(", ")[2].partition(" ")
+    if value.startswith("[") and value.endswith("]"):
+        value = value[1:-1]
+    value = value.removesuffix(" RANGE")
     short = [name for name in option.opts if not name.startswith("--")]
     long = [name for name in option.opts if name.startswith("--")]
-    names = ", ".join((short[:1] + long[:1]))
-    if option.is_flag:
-        return names, text
-    metavar = option.make_metavar(ctx=ctx).strip("[]")
-    return f"{names} {metavar}", text
+    names = ", ".join(short[:1] + long[:1])
+    return f"{names} {value}".rstrip(), _RANGE.sub("", text)

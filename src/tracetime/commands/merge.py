@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import click
 
+from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options
 from tracetime.commands.options import json_option, reading_options
 from tracetime.commands.progress import Progress
@@ -46,7 +47,7 @@ class Merge(TypedDict):
     out: str | None
 
 
-@click.command("merge")
+@click.command("merge", cls=Command)
 @click.argument("traces", nargs=-1, required=True, type=click.Path())
 @click.option(
     "-o", "--output", "out", type=click.Path(), help="Write .pftrace or .zip; without, nothing."

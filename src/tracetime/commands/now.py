@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 import click
 
 from tracetime.clocks.wall_time import format_wall_time
+from tracetime.commands.help import Command
 from tracetime.commands.options import json_option
 from tracetime.commands.output import result_option
 from tracetime.commands.show import print_json
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tracetime.sources.time_service.statement import TrueTime, WallClock
 
 
-@click.command("now")
+@click.command("now", cls=Command)
 @click.option(
     "--clock",
     type=click.Choice(["REALTIME", "TAI"]),

@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final, TypedDict
 import click
 
 from tracetime.commands import CHECK_FAILED, DONE
+from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
 from tracetime.commands.options import Seconds, json_option, reading_options
 from tracetime.commands.progress import Progress
@@ -31,7 +32,7 @@ _MOST_LISTED: Final = 8
 """Clocks without an error bar that are listed: about three lines."""
 
 
-@click.command("open")
+@click.command("open", cls=Command)
 @click.argument("trace", type=click.Path())
 @click.option(
     "--tube",

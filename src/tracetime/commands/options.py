@@ -146,7 +146,7 @@ def clocks_option(verb: str, default: str = "By default all.") -> Callable[[F], 
 _PARTIAL: Final = click.option(
     "--partial",
     is_flag=True,
-    help="If the trace is cut off or corrupt, keep what comes before that place.",
+    help="Keep what comes before a place that is cut off or corrupt.",
 )
 _LIMITS: Final = (
     click.option(
@@ -219,13 +219,12 @@ def policy_options(function: F) -> F:
         type=click.Choice(["floor", "tube"]),
         default="floor",
         show_default=True,
-        help="Perfetto's rule (floor), or one that follows drift and has error bars (tube).",
+        help="Perfetto's rule, or one that follows drift and has error bars.",
     )
     @click.option(
         "--bars",
         type=click.Choice(["estimated", "guaranteed"]),
-        help="Error bars of the tube: from measured rates, or from limits only.  "
-        "[default: estimated]",
+        help="By measured rates (default), or by limits alone.",
     )
     @wraps(function)
     def command(*args: Any, policy: PolicyName, bars: Bars | None, **values: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
 import click
 
 from tracetime.clocks.json_facts import as_json
+from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options
 from tracetime.commands.options import json_option, limits_of_reading
 from tracetime.commands.output import result_option
@@ -120,7 +121,7 @@ class Together(TypedDict):
     next: Sequence[NextCommand]
 
 
-@click.command("FILE...")
+@click.command("FILE...", cls=Command)
 @click.argument("files", metavar="", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @limits_of_reading
 @limit_options
@@ -129,8 +130,11 @@ class Together(TypedDict):
 def command(files: tuple[str, ...], reading: dict[str, Any], as_json: bool, **limits: Any) -> None:
     """Say what is in FILE, whether its time is right, and what to do next.
 
-    FILE is a trace of any format, or an archive of them. It is looked at as by `tracetime doctor`,
-    and told in a few lines. Of several files: how their clocks lie to each other, as by `tracetime
+    FILE is of Perfetto; JSON of Chrome, PyTorch, ROCm and VizTracer; systrace's text; CTF (LTTng,
+    barectf, Zephyr); XDF (Lab Streaming Layer); pcap, pcapng; journals (journalctl -o export);
+    spans (OTLP, Jaeger); tables (CSV, Parquet, Arrow): also compressed, in zip or tar.
+
+    It is looked at as by `tracetime doctor`, and told in a few lines. Of several files: how their clocks lie to each other, as by `tracetime
     merge`. A file that has the name of a command is written ./sql.
 
     \b

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tracetime.commands import CHECK_FAILED, DONE
+from tracetime.commands.help import Command
 from tracetime.commands.options import Seconds, json_option, time_option
 from tracetime.commands.output import output_option
 from tracetime.commands.progress import Progress
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tracetime.hosts.ping import PingResult
 
 
-@click.command("ping")
+@click.command("ping", cls=Command)
 @click.argument("host")
 @click.option(
     "--bursts",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 import click
 
 from tracetime.commands import report_error
+from tracetime.commands.help import Command
 from tracetime.commands.options import (
     Size,
     clocks_option,
@@ -50,7 +51,7 @@ _NOT_RUN: Final = 126
 
 
 # As with `time` and `nohup`, options after the command's name belong to it, also without `--`.
-@click.command("record", context_settings={"allow_interspersed_args": False})
+@click.command("record", cls=Command, context_settings={"allow_interspersed_args": False})
 @output_option("The trace to write.", required=True)
 @click.option("--force", is_flag=True, help="Replace the trace if it exists.")
 @time_option(
@@ -106,17 +107,23 @@ def command(  # noqa: PLR0913  a parameter for each option
 
     Snapshots are taken at the start, at the end, at intervals, and when the wall clock is set.
 
-    With a COMMAND, recording lasts while it runs. Signals are passed to it, and its exit code is
-    passed on. After --duration it gets SIGTERM, and SIGKILL 10 s later.
-
-    The file is a complete trace at any moment, even if this process is killed. A power cut may lose
-    the last 30 s, or with --sync the last second. An existing file is kept unless --force is given.
+    With a COMMAND, recording lasts while it runs.
 
     \b
     Examples:
       tracetime record -o clocks.pftrace --duration 10s
       tracetime record -o run.pftrace --interval 100ms -- make test
       tracetime record -o gpu.pftrace --clock host --clock vulkan:0
+
+    \f
+    Signals are passed to the COMMAND, and its exit code is passed on. After --duration it gets
+    SIGTERM, and SIGKILL 10 s later.
+
+    The file is a complete trace at any moment, even if this process is killed. A power cut may lose
+    the last 30 s, or with --sync the last second. An existing file is kept unless --force is given.
+
+    \b
+    More examples:
       tracetime record -o run.pftrace --peer ssh://worker7 -- ./train
     """
     from tracetime.capture.record import record

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
+from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
 from tracetime.commands.options import json_option, tolerance_option, trace_options
 from tracetime.commands.output import file_for, output_option
@@ -53,7 +54,7 @@ class Report(TypedDict):
     left_out: Sequence[str]
 
 
-@click.command("report")
+@click.command("report", cls=Command)
 @trace_options
 @output_option(
     "The HTML file to write; - is standard output. By default the trace's name with .html added, "

@@ -6,11 +6,12 @@ import sys
 
 import click
 
+from tracetime.commands.help import Command
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 
 
-@click.command("serve")
+@click.command("serve", cls=Command)
 @click.option(
     "--bind",
     "address",

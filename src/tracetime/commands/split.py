@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
+from tracetime.commands.help import Command
 from tracetime.commands.options import json_option, limits_of_reading
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text, size
 from tracetime.text import printable
 
 
-@click.command("split")
+@click.command("split", cls=Command)
 @click.argument("trace", type=click.Path(allow_dash=True))
 @limits_of_reading
 @click.option(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, labels, limit_options, warn_of_absent
 from tracetime.commands.options import (
     Size,
@@ -39,7 +40,7 @@ _WINDOWS: Final = 1 << 30
 _FORMATS: Final = ("table", "csv", "json", "parquet")
 
 
-@click.command("sql")
+@click.command("sql", cls=Command)
 @reading_options
 @click.argument(
     "arguments",
@@ -48,14 +49,12 @@ _FORMATS: Final = ("table", "csv", "json", "parquet")
     required=True,
     type=click.Path(allow_dash=True),
 )
-@output_option(
-    "Write the result to this file: .csv, .json or .parquet, by its ending; - is standard output."
-)
+@output_option("The .csv, .json or .parquet to write; - is standard output.")
 @click.option(
     "--format",
     "kind",
     type=click.Choice(_FORMATS),
-    help="The format of the result.  [default: the ending of -o, else table]",
+    help="Its format, where no file says it.",
 )
 @click.option(
     "--rows",
@@ -67,7 +66,7 @@ _FORMATS: Final = ("table", "csv", "json", "parquet")
 @click.option(
     "--with-names",
     is_flag=True,
-    help="Let * of events have the columns that say what each is: name, category, thread, args.",
+    help="Let * of events have name, category, thread, args and more.",
 )
 @policy_options
 @limit_options
@@ -101,9 +100,21 @@ def command(  # noqa: PLR0913  a parameter for each option
     Without QUERY, statements are read from a prompt, or from standard input.
 
     The tables are events (as `tracetime convert` writes them), slices (what lasted how long),
-    clocks, snapshots (one row for each reading), discontinuities, findings and finding_events. With
-    several traces they have the column trace. The SQL is DuckDB's. An archive, zip or tar, is all
-    traces in it; ARCHIVE:MEMBER is one.
+    clocks, snapshots (one row for each reading), discontinuities, findings and finding_events. The
+    SQL is DuckDB's.
+
+    \b
+    Examples:
+      tracetime sql trace.pftrace
+      tracetime sql trace.pftrace "from slices order by dur desc limit 10"
+      tracetime sql trace.pftrace "select kind, status, count(*) from events
+        group by all"
+      tracetime sql a.pftrace b.pftrace "select trace, count(*) from events
+        group by trace"
+
+    \f
+    With several traces the tables have the column trace. An archive, zip or tar, is all traces in
+    it; ARCHIVE:MEMBER is one.
 
     Where a query uses them, events also have the columns of `convert --with-names` (name, category,
     thread_name, args, ...), and events and slices wall_time: trace_time or ts as a TIMESTAMP_NS of
@@ -122,17 +133,12 @@ def command(  # noqa: PLR0913  a parameter for each option
     last one is written.
 
     \b
-    Examples:
-      tracetime sql trace.pftrace "select kind, status, count(*) from events
-        group by all"
+    More examples:
       tracetime sql trace.pftrace "from discontinuities" --json
       tracetime sql trace.pftrace -o late.parquet "from events
         where trace_time > to_clock(868258201186, 'MONOTONIC', 'BOOTTIME')"
       tracetime sql trace.pftrace "select name, wall_time from events
         where trace_time between trace_time('12.5s') and trace_time('13s')"
-      tracetime sql a.pftrace b.pftrace "select trace, count(*) from events
-        group by trace"
-      tracetime sql trace.pftrace
     """
     from tracetime.sql.memory import limited_memory
     from tracetime.sql.session import Session

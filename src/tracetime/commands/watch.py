@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 import click
 
 from tracetime.commands import terminal
+from tracetime.commands.help import Command
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
 from tracetime.commands.show import console, print_json, table_of
 from tracetime.commands.terminal import echo
@@ -66,7 +67,7 @@ class _Line:
         ]
 
 
-@click.command("watch")
+@click.command("watch", cls=Command)
 @clocks_option("watch")
 @click.option(
     "--interval",
