@@ -20,7 +20,7 @@ class Family(NamedTuple):
     """Files of one kind.
 
     Attributes:
-        most: the parts of the largest: at most 10 MB, expanded.
+        most: the parts of the largest: at most 10 MB, expanded, and of as many clocks as are read.
         make: a file of so many parts.
         ending: of its name.
     """
@@ -269,12 +269,12 @@ def cpus(n: int) -> Iterable[bytes]:
 FAMILIES: Final[dict[str, Family]] = {
     "interfaces of a capture": Family(65_000, interfaces, "pcapng"),
     "sections of a capture": Family(65_000, sections, "pcapng"),
-    "hosts of OTLP": Family(24_000, otlp_hosts, "json"),
-    "processes of Jaeger, each on a host": Family(28_000, jaeger_hosts, "json"),
-    "machines of a journal": Family(52_000, machines_of_a_journal, "export"),
-    "clocks of a table": Family(420_000, clocks_of_a_table, "csv"),
-    "a mesh of clocks": Family(360_000, _joined(mesh)),
-    "machines": Family(190_000, _joined(costly.machines)),
+    "hosts of OTLP": Family(16_000, otlp_hosts, "json"),
+    "processes of Jaeger, each on a host": Family(16_000, jaeger_hosts, "json"),
+    "machines of a journal": Family(8_000, machines_of_a_journal, "export"),
+    "clocks of a table": Family(16_000, clocks_of_a_table, "csv"),
+    "a mesh of clocks": Family(16_000, _joined(mesh)),
+    "machines": Family(8_000, _joined(costly.machines)),
     "starts of an XDF host": Family(120_000, resets, "xdf"),
     "samples of XDF, one a chunk": Family(830_000, samples_by_one, "xdf"),
     "close offsets of XDF": Family(320_000, offsets_close_by, "xdf"),
@@ -286,14 +286,14 @@ FAMILIES: Final[dict[str, Family]] = {
     "empty logs of Jaeger spans": Family(3_000_000, jaeger_logs, "json"),
     "processes of Jaeger spans": Family(95_000, jaeger_processes, "json"),
     "unfinished slices of Chrome's JSON": Family(170_000, unfinished_slices, "json"),
-    "boots of a journal": Family(50_000, boots, "export"),
+    "boots of a journal": Family(8_000, boots, "export"),
     "rows of a noisy table": Family(290_000, noisy_table, "csv"),
-    "sequences of two clocks": Family(100_000, _joined(costly.sequences)),
-    "a chain of clocks": Family(100_000, _joined(costly.chain)),
-    "machines, synced": Family(80_000, _joined(costly.machines_synced)),
+    "sequences of two clocks": Family(16_000, _joined(costly.sequences)),
+    "a chain of clocks": Family(16_000, _joined(costly.chain)),
+    "machines, synced": Family(16_000, _joined(costly.machines_synced)),
     "jumps forward and back": Family(100_000, _joined(costly.jumps)),
     "resets": Family(100_000, _joined(costly.resets)),
-    "clocks with MONOTONIC that step": Family(30_000, _joined(costly.with_monotonic)),
+    "clocks with MONOTONIC that step": Family(16_000, _joined(costly.with_monotonic)),
     "tracks": Family(200_000, _joined(tracks)),
     "processes": Family(180_000, _joined(processes)),
     "threads": Family(170_000, _joined(threads)),
