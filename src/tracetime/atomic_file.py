@@ -17,7 +17,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from tracetime.errors import UsageError
@@ -32,8 +32,16 @@ _reading: Final[WeakKeyDictionary[Any, set[Identity]]] = WeakKeyDictionary()
 _asked: Final[WeakKeyDictionary[Any, Callable[[], Iterable[str]]]] = WeakKeyDictionary()
 """What tells only when it is asked which files it has opened."""
 
-_kept: Final[list[set[Identity]]] = []
-"""What was read since each `keep_inputs` began."""
+
+class _Kept(NamedTuple):
+    """The files that were read since a `keep_inputs` began, and those that its streams write."""
+
+    read: set[Identity]
+    written: set[Identity]
+
+
+_kept: Final[list[_Kept]] = []
+"""Of each `keep_inputs` that has begun."""
 
 _lock: Final = threading.RLock()
 
@@ -65,7 +73,11 @@ def protect(file: IO[Any]) -> None:
 
 
 def protect_all(reader: Any, found: Iterable[os.stat_result]) -> None:
-    """Refuse to write over files, and in directories, until `reader.closed`."""
+    """Refuse to write over files, and in directories, until `reader.closed`.
+
+    Raises:
+        UsageError: standard output goes to one of them.
+    """
     read = {
         (facts.st_dev, facts.st_ino)
         for facts in found
@@ -74,7 +86,9 @@ def protect_all(reader: Any, found: Iterable[os.stat_result]) -> None:
     with _lock:
         _reading.setdefault(reader, set()).update(read)
         for kept in _kept:
-            kept.update(read)
+            kept.read.update(read)
+        if any(read & kept.written for kept in _kept):
+            raise UsageError("standard output goes to a file that is read; send it to another one")
 
 
 def protect_opened(reader: Any, opened: Callable[[], Iterable[str]]) -> None:
@@ -84,9 +98,18 @@ def protect_opened(reader: Any, opened: Callable[[], Iterable[str]]) -> None:
 
 
 @contextlib.contextmanager
-def keep_inputs() -> Iterator[None]:
-    """Protect what is read in the block until it ends, closed or not."""
-    kept: set[Identity] = set()
+def keep_inputs(streams: Iterable[int] = ()) -> Iterator[None]:
+    """Protect what is read in the block until it ends, closed or not.
+
+    streams: the descriptors that the block writes to, whatever they are.
+    """
+    written = set[Identity]()
+    for stream in streams:
+        # One may be closed.
+        with contextlib.suppress(OSError):
+            facts = os.fstat(stream)
+            written.update([(facts.st_dev, facts.st_ino)] if stat.S_ISREG(facts.st_mode) else ())
+    kept = _Kept(set(), written)
     with _lock:
         _kept.append(kept)
     try:
@@ -124,7 +147,8 @@ def refuse_input(path: str | os.PathLike[str]) -> None:
         itself = {(facts.st_dev, facts.st_ino) for facts in _facts([str(target)])}
         with _lock:
             read = set().union(
-                *(files for reader, files in _reading.items() if not reader.closed), *_kept
+                *(files for reader, files in _reading.items() if not reader.closed),
+                *(kept.read for kept in _kept),
             )
         what = "that" if itself & read else "its directory" if found & read else ""
         if what:

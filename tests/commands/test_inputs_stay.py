@@ -346,3 +346,50 @@ def test_the_memory_limit_holds_for_strings(spawn, trace):
     _, err = child.communicate(timeout=300)
     assert child.returncode == 2
     assert b"--memory-limit" in err
+
+
+TO_STANDARD_OUTPUT = [
+    ("convert", "{}", "-o", "-", "--format", "csv"),
+    ("clocks", "{}", "--json"),
+    ("doctor", "{}"),
+    ("sql", "{}", "select 1 as n"),
+]
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "mode"),
+    list(
+        zip(
+            [plain, packed, archive, member, ctf, ctf_metadata],
+            cycle(TO_STANDARD_OUTPUT),
+            cycle(["r+b", "ab"]),
+            strict=False,
+        )
+    ),
+)
+def test_standard_output_that_goes_to_an_input_is_refused(tmp_path, source, words, mode):
+    """As a shell opens it for `>>` and `1<>`."""
+    path, kept = source(tmp_path)
+    before = kept.read_bytes()
+    with kept.open(mode) as out:
+        done = tracetime_to(out, [word.format(path) for word in words])
+    assert kept.read_bytes() == before
+    assert done.returncode == 2
+    assert b"standard output goes to a file that is read" in done.stderr
+
+
+def test_standard_output_and_input_may_not_be_one_file(tmp_path):
+    path, _ = plain(tmp_path)
+    with path.open("rb") as trace, path.open("ab") as out:
+        done = tracetime_to(out, ["convert", "-", "-o", "-", "--format", "csv"], stdin=trace)
+    assert (path.read_bytes(), done.returncode) == (SLICES, 2)
+
+
+def tracetime_to(out, words, **more):
+    return subprocess.run(
+        [sys.executable, "-m", "tracetime", *words],
+        stdout=out,
+        stderr=subprocess.PIPE,
+        check=False,
+        **more,
+    )

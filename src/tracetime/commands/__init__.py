@@ -188,10 +188,13 @@ def _say_why(number: int) -> None:
         echo(f"{start}tracetime: {_ENDED_BY[number]}", err=True)
 
 
+_STDOUT: Final = 1
+
+
 def run(args: Sequence[str]) -> int:
     """Run the command line `args` and return the exit code; errors are printed on stderr."""
     try:
-        with keep_inputs():
+        with keep_inputs([_STDOUT]):
             if sys.stdin is not None:
                 protect(sys.stdin)
             result = cli.main(list(args), prog_name="tracetime", standalone_mode=False)
