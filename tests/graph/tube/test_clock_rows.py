@@ -12,7 +12,7 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.graph.epochs.breaks import find_breaks
 from tracetime.graph.epochs.nodes import Nodes
 from tracetime.graph.epochs.rows import OPEN
-from tracetime.graph.tube.clock_rows import rows_of
+from tracetime.graph.tube.group import rows_of
 
 Values = npt.NDArray[np.int64]
 Cuts = list[tuple[int, int]]

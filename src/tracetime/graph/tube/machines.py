@@ -158,16 +158,14 @@ class Together:
             several = self._in_ns(tie for tie in ties if not tied.several.isdisjoint(tie))
             if not tied.in_loops and not _may_hide(several, tied.several):
                 return None
-            # Modules that few graphs need.
-            from tracetime.graph.tube.clock_rows import are_near, contradict
+            # A module that few graphs need.
+            from tracetime.graph.tube.group import Group, are_near, contradict
 
             if not are_near(several) or not contradict(several, self._domain):
                 return None
             # In a suspend BOOTTIME may jump as well: suspends.py knows.
             if any(self._pairs.suspends(clock) for clock in clocks if self._is_plain(clock)):
                 return None
-            from tracetime.graph.tube.group import Group
-
             pairs = self._in_ns(ties)
             group = Group(pairs, self._domain) if are_near(pairs) else None
         return group if group is not None and group.hides else None

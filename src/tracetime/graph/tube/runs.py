@@ -9,13 +9,12 @@ from typing import Final
 import numpy as np
 
 from tracetime._kernels.evidence import cones, cores, smooth_runs, strays
-from tracetime.graph.tube.bases import LEAST_TO_CONFIRM
 from tracetime.graph.tube.corrections import Cores, Pieces, find_pieces, recorded_rates
 from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, NOT_RECORDED, Evidence
 from tracetime.graph.tube.limits import MOST_UNDECLARED_WANDER_PPM, ONE, Limits, slope_up
 from tracetime.graph.tube.order_curves import cut_at_knees, shown_wander, trimmed
 from tracetime.graph.tube.order_estimate import OrderCurve
-from tracetime.graph.tube.segments import Segments, only, segment_cones
+from tracetime.graph.tube.segments import LEAST_TO_CONFIRM, Segments, only, segment_cones
 from tracetime.graph.values import Floats, Marks, Mask, Values
 
 MOST_IN_ZONES: Final = 0.05

@@ -172,7 +172,7 @@ class Tube:
 
     @property
     def gaps_apart(self) -> int:
-        """How many gaps between snapshots contradict that the clocks tick alike (bases.py).
+        """How many gaps between snapshots contradict that the clocks tick alike.
 
         0 where clocks of their kind need not, and where so few do that these are jumps.
         """
