@@ -81,6 +81,54 @@ def test_packets_at_0_are_told_and_are_no_step_back(told):
     assert (found.code, found.events) == ("odd-times", 1)
 
 
+def test_packets_that_all_have_one_time_are_told(told):
+    for at in (0, US):
+        (found,) = told(C.section(), C.interface(), *[C.packet(at)] * 20)
+        assert found.title == "no packet has a time of its own: all 20 have the same"
+        assert (found.code, found.severity, found.events) == ("odd-times", "warning", 20)
+    assert told(C.section(), C.interface(), *[C.packet(US)] * 9) == []
+
+
+@pytest.mark.parametrize("ahead_s", [37, 4, 10**8])
+@pytest.mark.parametrize("first", [0, 1])
+def test_packets_of_two_clocks_in_one_interface_are_told(told, ahead_s, first):
+    """Of 30 packets every third is stamped by the card, which is ahead."""
+    card = [k % 3 == first for k in range(30)]
+    times = [US + k * S // 10 + ahead_s * S * is_card for k, is_card in enumerate(card)]
+    (found,) = told(C.section(), C.interface(name="eth0"), *map(C.packet, times))
+    assert (found.code, found.severity, found.events) == ("odd-times", "error", 10)
+    assert found.packets == (first or 3,)
+    assert found.title.startswith("interface 0 (eth0) has packets of two clocks: 10 of 30 are ")
+    assert found.title.endswith(", as TAI and UTC are") == (ahead_s == 37)
+
+
+def test_a_clock_that_is_set_back_again_and_again_is_no_second_clock(told):
+    times = [US + (k % 10) * 60 * S + (k // 10) * S for k in range(50)]
+    found = told(C.section(), C.interface(), *map(C.packet, times))
+    assert [one.code for one in found] == ["stream-backwards"]
+
+
+@pytest.mark.parametrize(("by_s", "is_told"), [(56 * 86_400, True), (3500, False), (7200, True)])
+def test_one_jump_forward_that_no_pause_explains_is_an_info(tmp_path, by_s, is_told):
+    times = [US + k * S + (by_s * S if k > 10 else 0) for k in range(30)]
+    path = tmp_path / "c.pcapng"
+    path.write_bytes(b"".join([C.section(), C.interface(), *map(C.packet, times)]))
+    with open_trace(path) as trace:
+        found = [one for one in diagnose(trace) if one.code == "odd-times"]
+    assert [(one.severity, one.events, one.packets) for one in found] == [
+        ("info", 11, (11,))
+    ] * is_told
+
+
+def test_a_capture_of_rare_packets_has_pauses(tmp_path):
+    """One longer pause among long ones."""
+    times = [US + k * 600 * S + (86_400 * S if k > 10 else 0) for k in range(30)]
+    path = tmp_path / "c.pcapng"
+    path.write_bytes(b"".join([C.section(), C.interface(), *map(C.packet, times)]))
+    with open_trace(path) as trace:
+        assert "odd-times" not in [one.code for one in diagnose(trace)]
+
+
 def section(begin, n=20):
     return [C.section(), C.interface(), *(C.packet(begin + k * S) for k in range(n))]
 

@@ -33,6 +33,27 @@ _KINDS: Final[Mapping[str, Kind]] = {
         "Set the clock of the card by that of the system (phc2sys), or move the times of one "
         "interface: `editcap -t SECONDS`.",
     ),
+    "mixed": Kind(
+        "error",
+        "They stand in one interface, and are read as those of one clock, UTC. A card stamps what "
+        "it receives by a clock of its own, and the system stamps what it sends: only one of the "
+        "two is set to UTC. Bars do not hold that.",
+        "Let one clock stamp both directions (tcpdump -j host), or set the clock of the card by "
+        "that of the system (phc2sys).",
+    ),
+    "equal": Kind(
+        "warning",
+        "Whatever wrote the file kept no times, so nothing says when the packets came.",
+        "Capture again with a program that stamps packets, or convert from the first file.",
+    ),
+    "forward": Kind(
+        "info",
+        "Nothing came for far longer than all the rest of the capture lasts; or the clock was set "
+        "meanwhile, as of a machine that found its time server: then what comes before is dated "
+        "too early.",
+        "Where the clock was set, move the packets before it: `editcap -A START -B STOP -t "
+        "SECONDS`.",
+    ),
     "joined": Kind(
         "warning",
         "Two captures were joined into one file, though they were recorded at the same time or in "
@@ -45,7 +66,11 @@ _KINDS: Final[Mapping[str, Kind]] = {
 ROWS: Final = (
     Row(
         "odd-times",
-        {"warning": ""},
+        {
+            "warning": "",
+            "error": "where an interface has packets of two clocks",
+            "info": "where a long pause may be a clock that was set",
+        },
         "Times in the file can be read, but cannot be meant as they stand.",
         title="{what}",
         why="{kind_why}",

@@ -1,4 +1,4 @@
-"""Times of a capture that cannot be right: 0, of clocks far apart, of joins."""
+"""Times of a capture that cannot be right: none at all, of clocks far apart, of joins, of jumps."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _SINCE_1973_NS: Final = 10**17
 _YEAR_NS: Final = 31_557_600 * 10**9
 _FEW: Final = 3
 """So many turns from one interface to another show that their clocks differ."""
+_MANY: Final = 10
+"""So many packets do not come within one tick."""
 _MOST: Final = 0.9
 """Part of the turns that go back, where the clocks differ; queues of cards reorder some."""
 _TAI_NS: Final = (36_500_000_000, 37_500_000_000)
@@ -56,10 +58,73 @@ class _Turns:
         self.turns = self.back = self.most_ns = self.first = 0
 
 
+_MOST_JUMPS: Final = 100_000
+"""Of so many jumps of an interface the sizes are kept."""
+_ALIKE: Final = 0.1
+"""Jumps to and fro between two clocks are as long as these are apart, but for the pauses."""
+_FORWARD_NS: Final = 3600 * 10**9
+_PAUSES: Final = 100
+"""A jump is so many times as long as all the rest of the capture: no pause is."""
+
+
+class _Jumps:
+    """The jumps of time of one interface, of more than is usual, in order.
+
+    Attributes:
+        packets: how many there were.
+        at: of each jump, how many packets came before it.
+        by_ns: how far it went, forward or back.
+        numbers: of the packets behind the jumps.
+    """
+
+    __slots__ = ("_last_ns", "at", "by_ns", "numbers", "packets")
+
+    def __init__(self) -> None:
+        self.packets = 0
+        self.at: list[int] = []
+        self.by_ns: list[int] = []
+        self.numbers: list[int] = []
+        self._last_ns: int | None = None
+
+    def add(self, ns: Values, number: Values) -> None:
+        """Look at the packets that follow."""
+        before = np.r_[ns[0] if self._last_ns is None else self._last_ns, ns[:-1]]
+        by_ns = difference(before, ns)
+        found = np.flatnonzero((by_ns > USUAL_NS) | (by_ns < -USUAL_NS))
+        found = found[: _MOST_JUMPS - len(self.at)]
+        self.at += (found + self.packets).tolist()
+        self.by_ns += (-by_ns[found]).tolist()
+        self.numbers += number[found].tolist()
+        self.packets += len(ns)
+        self._last_ns = int(ns[-1])
+
+    def two_clocks(self) -> tuple[int, int, int] | None:
+        """How far one clock is ahead of the other, its packets, and the first of these; or None.
+
+        Jumps go to and fro by one size, less a pause on the way back, and more on the way there.
+        """
+        by_ns = np.array(self.by_ns, np.int64)
+        there, back = by_ns[by_ns > 0], -by_ns[by_ns < 0]
+        if min(len(there), len(back)) < _FEW:
+            return None
+        size = float(np.median(np.r_[there, back]))
+        turns = np.mean((by_ns[1:] > 0) != (by_ns[:-1] > 0))
+        alike = np.mean(np.abs(np.abs(by_ns) - size) <= _ALIKE * size)
+        if min(turns, alike) < _MOST:
+            return None
+        ends = [*self.at[1:], self.packets]
+        ahead = sum(
+            end - at for at, end, by in zip(self.at, ends, self.by_ns, strict=True) if by > 0
+        )
+        first = next(n for n, by in zip(self.numbers, self.by_ns, strict=True) if by > 0)
+        return int(there.min()), ahead + (self.at[0] if by_ns[0] < 0 else 0), first
+
+
 class CaptureTimes:
     """The times of a capture, by interface; packets at 0 are apart."""
 
     def __init__(self) -> None:
+        self._jumps: dict[int, _Jumps] = {}
         self._zeros: list[_PacketTimes] = []
         self._times: dict[int, _PacketTimes] = {}
         self._turns: dict[tuple[int, int], _Turns] = {}
@@ -79,6 +144,9 @@ class CaptureTimes:
         firsts = np.minimum.reduceat(number[rows], starts)
         leasts, mosts = (of.reduceat(ns[rows], starts) for of in (np.minimum, np.maximum))
         groups = (on[rows[starts]], counts, firsts, leasts, mosts)
+        for of_it in np.split(rows, starts[1:]):
+            jumps = self._jumps.setdefault(int(on[of_it[0]]), _Jumps())
+            jumps.add(ns[of_it], number[of_it])
         for interface, *times in zip(*(one.tolist() for one in groups), strict=True):
             found, known = _PacketTimes(*times), self._times.get(interface)
             self._times[interface] = found if known is None else known.merge(found)
@@ -117,14 +185,48 @@ class CaptureTimes:
             sections: the first interface of each.
             names: of the interfaces.
         """
-        return [*self._at_zero(), *self._apart(names), *self._overlapping(sections)]
+        return [
+            *self._at_zero(),
+            *self._mixed(names),
+            *self._apart(names),
+            *self._overlapping(sections),
+            *self._forward(names),
+        ]
+
+    def mixed(self) -> dict[int, tuple[int, int, int]]:
+        """The interfaces with packets of two clocks: how far apart, of how many, and the first."""
+        found = {on: jumps.two_clocks() for on, jumps in self._jumps.items()}
+        return {on: one for on, one in found.items() if one is not None}
+
+    def _mixed(self, names: Sequence[str]) -> Iterator[Note]:
+        for on, (by_ns, packets, first) in sorted(self.mixed().items()):
+            what = (
+                f"{names[on]} has packets of two clocks: {packets:,} of "
+                f"{self._jumps[on].packets:,} are {duration(by_ns)} ahead{_as_tai(by_ns)}"
+            )
+            yield _note("mixed", what, packets, first, by_ns)
+
+    def _forward(self, names: Sequence[str]) -> Iterator[Note]:
+        for on, jumps in sorted(self._jumps.items()):
+            if len(jumps.by_ns) != 1 or min(jumps.at[0], jumps.packets - jumps.at[0]) < _FEW:
+                continue
+            (by_ns,), times = jumps.by_ns, self._times[on]
+            rest_ns = times.most_ns - times.least_ns - by_ns
+            if by_ns > max(_FORWARD_NS, _PAUSES * rest_ns):
+                what = f"{names[on]} jumps forward by {duration(by_ns)}, between two packets"
+                yield _note("forward", what, jumps.at[0], jumps.numbers[0], by_ns)
 
     def _at_zero(self) -> Iterator[Note]:
         since = min((one.least_ns for one in self._times.values()), default=0)
-        if self._zeros and since >= _SINCE_1973_NS:
-            packets = sum(one.packets for one in self._zeros)
+        packets = sum(one.packets for one in self._zeros)
+        if packets and since >= _SINCE_1973_NS:
             what = f"{count(packets, 'packet')} without a stamp: at 0, in 1970"
             yield _note("zero", what, packets, self._zeros[0].first, None)
+        together = [*self._zeros, *self._times.values()]
+        packets = sum(one.packets for one in together)
+        if packets >= _MANY and len({at for one in together for at in one[2:]}) == 1:
+            what = f"no packet has a time of its own: all {packets:,} have the same"
+            yield _note("equal", what, packets, together[0].first, None)
 
     def _apart(self, names: Sequence[str]) -> Iterator[Note]:
         noted = set()
@@ -132,8 +234,9 @@ class CaptureTimes:
             if turns.back >= max(_FEW, _MOST * turns.turns):
                 noted |= {before, after}
                 by_ns = turns.most_ns
-                tai = ", as TAI and UTC are" if _TAI_NS[0] <= by_ns <= _TAI_NS[1] else ""
-                yield self._differ(names[before], names[after], after, turns.first, by_ns, tai)
+                yield self._differ(
+                    names[before], names[after], after, turns.first, by_ns, _as_tai(by_ns)
+                )
         rest = sorted((on for on in self._times if on not in noted), key=self._begin)
         for before, after in pairwise(rest):
             by_ns = self._times[after].least_ns - self._times[before].most_ns
@@ -168,6 +271,10 @@ class CaptureTimes:
                 if latest_ns is None
                 else max(latest_ns, *(one.most_ns for one in here))
             )
+
+
+def _as_tai(by_ns: int) -> str:
+    return ", as TAI and UTC are" if _TAI_NS[0] <= by_ns <= _TAI_NS[1] else ""
 
 
 def _by(*keys: Values) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

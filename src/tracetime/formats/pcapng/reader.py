@@ -218,6 +218,9 @@ class CaptureTrace(RecordTrace):
             yield from self._odd_times.odd(whole.sections or [0], list(names))
         elif code == "stream-backwards":
             found = self._backward_streams
+            if found.streams <= self._odd_times.mixed().keys():
+                # It goes back from one clock to the other: a note of its own says so.
+                return
             names = map(self._interface_name, sorted(found.streams))
             yield from backwards(found.events, found.first, list(names))
 
