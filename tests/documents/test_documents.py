@@ -1,8 +1,11 @@
 """README.md and docs/ are true: their code runs, and shows what they say that it shows."""
 
+import gzip
 import os
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -344,3 +347,15 @@ def test_marks_and_fences_that_lead_nowhere_are_errors():
 )
 def test_output_is_compared_as_marked(expected, real, varies, same):
     assert (differs(expected.splitlines(), real.splitlines(), varies) is None) == same
+
+
+def test_the_readme_is_a_screen_and_a_half():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
+def test_the_files_of_the_readme_are_what_their_program_makes(tmp_path):
+    subprocess.run([sys.executable, ROOT / "demo" / "make_files.py", "-o", tmp_path], check=True)
+    for made in tmp_path.iterdir():
+        kept = (ROOT / "demo" / made.name).read_bytes()
+        unpack = gzip.decompress if made.suffix == ".gz" else bytes
+        assert unpack(made.read_bytes()) == unpack(kept)
