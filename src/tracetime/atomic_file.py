@@ -33,6 +33,13 @@ _asked: Final[WeakKeyDictionary[Any, Callable[[], Iterable[str]]]] = WeakKeyDict
 """What tells only when it is asked which files it has opened."""
 
 
+class OutputIsInputError(Exception):
+    """Standard output goes to a file that is read: no error may be written there, either."""
+
+    def __str__(self) -> str:
+        return "standard output goes to a file that is read; send it to another one"
+
+
 class _Kept(NamedTuple):
     """The files that were read since a `keep_inputs` began, and those that its streams write."""
 
@@ -76,7 +83,7 @@ def protect_all(reader: Any, found: Iterable[os.stat_result]) -> None:
     """Refuse to write over files, and in directories, until `reader.closed`.
 
     Raises:
-        UsageError: standard output goes to one of them.
+        OutputIsInputError: a stream of `keep_inputs` goes to one of them.
     """
     read = {
         (facts.st_dev, facts.st_ino)
@@ -88,7 +95,7 @@ def protect_all(reader: Any, found: Iterable[os.stat_result]) -> None:
         for kept in _kept:
             kept.read.update(read)
         if any(read & kept.written for kept in _kept):
-            raise UsageError("standard output goes to a file that is read; send it to another one")
+            raise OutputIsInputError
 
 
 def protect_opened(reader: Any, opened: Callable[[], Iterable[str]]) -> None:

@@ -351,7 +351,7 @@ def test_the_memory_limit_holds_for_strings(spawn, trace):
 TO_STANDARD_OUTPUT = [
     ("convert", "{}", "-o", "-", "--format", "csv"),
     ("clocks", "{}", "--json"),
-    ("doctor", "{}"),
+    ("doctor", "{}", "--json"),
     ("sql", "{}", "select 1 as n"),
 ]
 

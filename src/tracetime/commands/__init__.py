@@ -19,7 +19,7 @@ from typing import Final, Literal, NoReturn, TypedDict
 import click
 
 from tracetime._version import __version__
-from tracetime.atomic_file import keep_inputs, protect
+from tracetime.atomic_file import OutputIsInputError, keep_inputs, protect
 from tracetime.commands import terminal
 from tracetime.commands.terminal import echo, echo_error
 from tracetime.errors import (
@@ -204,6 +204,9 @@ def run(args: Sequence[str]) -> int:
     except (ReaderGone, BrokenPipeError):
         _silence()
         return BROKEN_PIPE
+    except OutputIsInputError as error:
+        _silence()
+        return _fail(UsageError(str(error)), args)
     except OSError as error:
         _silence()
         return _fail(UsageError(f"cannot write the output: {error.strerror or error}"), args)
