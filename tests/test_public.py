@@ -52,6 +52,7 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "Inconsistency",
         "KernelClock",
         "LateSnapshots",
+        "Margin",
         "MatchedMessages",
         "MergeReport",
         "MeshHop",

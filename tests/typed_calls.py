@@ -1,11 +1,12 @@
 """What a type checker makes of calls: read by mypy (`make lint`), never run."""
 
+from datetime import datetime
 from typing import assert_type
 
 import numpy as np
 import numpy.typing as npt
 
-from tracetime import Bounds, ClockDomain, ClockGraph, ClockId, Reading, Snapshot
+from tracetime import Bounds, ClockDomain, ClockGraph, ClockId, Margin, Reading, Snapshot
 
 Int64s = npt.NDArray[np.int64]
 
@@ -26,6 +27,17 @@ def what_orders_return(graph: ClockGraph, array: Int64s) -> None:
     assert_type(graph.order((5, 3), (6, 3), bars="guaranteed"), int)
     assert_type(graph.order((array, 3), (6, 3)), npt.NDArray[np.int8])
     assert_type(graph.order((5, 3), ([6], 3)), npt.NDArray[np.int8])
+    assert_type(graph.order((5, 3), (6, 3), margin=True), Margin[int, int | None])
+
+
+def what_times_may_be(
+    graph: ClockGraph, moment: datetime, days: npt.NDArray[np.datetime64]
+) -> None:
+    assert_type(graph.convert(moment, "REALTIME", 6), int)
+    assert_type(graph.convert("2026-08-22T14:48:40", "REALTIME", 6), int)
+    assert_type(graph.convert(days, "REALTIME", 6), Int64s)
+    assert_type(graph.convert(["2026-08-22T14:48:40"], "REALTIME", 6), Int64s)
+    assert_type(graph.order((moment, "REALTIME"), (5, 6)), int)
 
 
 def what_may_be_given(names: dict[str, int], numbers: dict[int, Int64s]) -> None:

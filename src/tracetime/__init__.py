@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tracetime.graph.explanation import Explanation, Hop, Outside
     from tracetime.graph.info import ClockInfo, FlowCounts, OrdersInfo, Readings, SeriesInfo
     from tracetime.graph.tube.explanation import MeshHop, TubeExplanation, TubeHop
-    from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
+    from tracetime.graph.tube.results import Bounds, Inconsistency, Margin, PairDiscontinuity
     from tracetime.hosts.peer import Peer
     from tracetime.hosts.ping import PingResult, ping
     from tracetime.merging.boots import BootDecision
@@ -98,6 +98,7 @@ __all__ = [
     "Inconsistency",
     "KernelClock",
     "LateSnapshots",
+    "Margin",
     "MatchedMessages",
     "MergeReport",
     "MeshHop",
@@ -189,6 +190,7 @@ _HOMES: Final = {
     "Inconsistency": "tracetime.graph.tube.results",
     "KernelClock": "tracetime.clocks.kernel_clock",
     "LateSnapshots": "tracetime.trace.facts",
+    "Margin": "tracetime.graph.tube.results",
     "MatchedMessages": "tracetime.columns.matching",
     "NoBoundError": "tracetime.errors",
     "OrdersInfo": "tracetime.graph.info",

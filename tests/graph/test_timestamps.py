@@ -76,7 +76,7 @@ def test_a_scalar_for_a_scalar(suspended):
         lambda v: pa.array(v, pa.uint64()),
         lambda v: pa.array([0, *v])[1:],
         lambda v: pa.chunked_array([v[:1], v[1:]]),
-        pd.Series,
+        pd.Index,
         pl.Series,
     ],
     ids=["list", "tuple", "int64", "uint64", "int16", "strided", "Arrow", "Arrow uint64",

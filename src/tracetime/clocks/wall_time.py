@@ -33,17 +33,16 @@ def looks_like_wall_time(text: str) -> bool:
 def parse_wall_time(text: str) -> int:
     """Return the REALTIME reading, in ns since 1970-01-01T00:00:00Z, that `text` names.
 
+    A time without a zone is UTC.
+
     Raises:
-        UsageError: no ISO 8601 date and time with a zone, no such day or time, or more than nine
-            decimals.
+        UsageError: no ISO 8601 date and time, no such day or time, or more than nine decimals.
     """
     match = _ISO.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"cannot read {text!r} as a wall-clock time: write it as {_FORM}")
     year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
-    fraction, zulu, sign, offset_hours, offset_minutes = match.groups()[6:]
-    if not (zulu or sign):
-        raise UsageError(f"{text!r} has no time zone: end it in Z for UTC, as in {_FORM}")
+    fraction, _, sign, offset_hours, offset_minutes = match.groups()[6:]
     try:
         days = date(year, month, day).toordinal() - _EPOCH_DAY
     except ValueError as error:

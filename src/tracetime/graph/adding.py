@@ -11,7 +11,7 @@ from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import SNAPSHOT_FAULTS, ClockTimes, Times
-from tracetime.graph.facts import clock_named
+from tracetime.graph.facts import clock_named, readings
 from tracetime.graph.graph import Graph
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.messages import LONGEST_NS
@@ -114,7 +114,11 @@ def add_pings(graph: Graph, clocks: tuple[ClockLike, ClockLike], times: tuple[Ti
     if local == remote:
         raise UsageError(f"local and remote are both {local}: a ping is between two clocks")
     names = ("sent", "received", "replied", "returned")
-    given = [_whole(ts, name) for ts, name in zip(times, names, strict=True)]
+    owners = (local, remote, remote, local)
+    given = [
+        _whole(readings(graph, ts, clock), name)
+        for ts, name, clock in zip(times, names, owners, strict=True)
+    ]
     _check_lengths(list(zip(names, given, strict=True)))
     _check_unwrapped(graph, local, remote)
     for clock, one, other in ((local, 0, 3), (remote, 1, 2)):
@@ -203,7 +207,8 @@ def _check_unwrapped(graph: Graph, *clocks: ClockId) -> None:
 def _side(graph: Graph, side: ClockTimes, name: str) -> tuple[Given, ClockId]:
     if not (isinstance(side, (tuple, list)) and len(side) == 2):
         raise UsageError(f"{name} is (timestamps, clock), not {side!r}")
-    return _whole(side[0], name), _clock(graph, side[1])
+    clock = _clock(graph, side[1])
+    return _whole(readings(graph, side[0], clock), name), clock
 
 
 def _clock(graph: Graph, given: ClockLike) -> ClockId:
@@ -214,8 +219,7 @@ def _clock(graph: Graph, given: ClockLike) -> ClockId:
     return clock
 
 
-def _whole(ts: Times, name: str) -> Given:
-    given = take(ts)
+def _whole(given: Given, name: str) -> Given:
     if given.missing is not None:
         raise UsageError(f"there are nulls among the timestamps of {name}: leave them out")
     return given
@@ -235,7 +239,9 @@ def _check_lengths(sides: list[tuple[str, Given]]) -> None:
 def _delays(given: Times, n: int, name: str) -> Values | int:
     """Delays as whole ns: one, or an array of its own."""
     try:
-        delays = _whole(given, name)
+        delays = _whole(take(given), name)
+        if delays.is_wall:
+            raise UsageError("timestamps are whole numbers of ns")
     except UsageError as error:
         raise UsageError(f"{name}: {error}".replace("timestamps", "delays")) from None
     if not delays.scalar and len(delays.values) != n:

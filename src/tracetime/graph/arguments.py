@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from datetime import date
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
@@ -19,7 +21,15 @@ PolicyName: TypeAlias = Literal["floor", "tube"]
 OnError: TypeAlias = Literal["raise", "mask"]
 """What becomes of a value that does not convert: an error, or null."""
 
-Times: TypeAlias = int | np.integer[Any] | IntArray
+Time: TypeAlias = int | np.integer[Any] | str | date | np.datetime64
+"""A timestamp: a whole number, or of a wall clock a date and time."""
+
+TimeArray: TypeAlias = (
+    IntArray | npt.NDArray[np.datetime64] | list[str] | Sequence[date] | Sequence[np.datetime64]
+)
+"""Timestamps: a list, or a 1-d array of NumPy or another library."""
+
+Times: TypeAlias = Time | TimeArray
 """A timestamp, or an array of them."""
 
 ClockTimes: TypeAlias = tuple[Times, ClockLike]
@@ -49,6 +59,11 @@ def is_cpu_time(clock: ClockId) -> bool:
 def check_policy(policy: str) -> None:
     if policy not in ("floor", "tube"):
         raise UsageError(f"there is no policy {policy!r}: use 'floor' or 'tube'")
+
+
+def check_errors(errors: str) -> None:
+    if errors not in ("raise", "mask"):
+        raise UsageError(f"errors is 'raise' or 'mask', not {errors!r}")
 
 
 def check_tube_only(policy: PolicyName, bounds: bool, near: ClockTimes | None) -> None:

@@ -23,17 +23,27 @@ from tracetime.graph.arguments import (
     ClockTimes,
     OnError,
     PolicyName,
+    Time,
+    TimeArray,
     Times,
+    check_errors,
     check_policy,
     check_tube_only,
     checked_domain,
     clock_of_caller,
 )
-from tracetime.graph.facts import GraphFacts, with_given_names
+from tracetime.graph.facts import GraphFacts, readings, with_given_names
 from tracetime.graph.graph import Graph
 from tracetime.graph.state import GraphState
-from tracetime.graph.tube.results import Bars, Bounds, Inconsistency, PairDiscontinuity, check_bars
-from tracetime.graph.values import Result, take
+from tracetime.graph.tube.results import (
+    Bars,
+    Bounds,
+    Inconsistency,
+    Margin,
+    PairDiscontinuity,
+    check_bars,
+)
+from tracetime.graph.values import Result
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -322,7 +332,10 @@ class ClockGraph(GraphFacts):
         """Convert timestamps of one clock to another, with every snapshot the graph holds.
 
         Args:
-            ts: absolute readings of src in its unit: an int, a list, or a 1-d NumPy or Arrow array.
+            ts: absolute readings of src in its unit: an int, a list, or a 1-d NumPy or Arrow array,
+                or a Series. Of a wall clock also dates and times, exact to the ns: datetime64,
+                datetimes, pandas' Timestamps, Arrow's timestamps, and texts such as
+                2026-08-22T14:48:40.5+02:00. Without a zone they are UTC; NaT is a null.
             src, dst: clocks: a ClockId, a name or a number.
             policy: "floor", Perfetto's rule, or "tube": drift corrected, with bars.
             bars: of the tube: "estimated", or "guaranteed" as long as the declared limits hold.
@@ -339,20 +352,21 @@ class ClockGraph(GraphFacts):
             ns of dst (src's own unit where dst is src; by the tube ticks, where the ns_per_tick of
             dst is not 1): an int for an int (None where masked), an
             int64 ndarray of the same length for anything else; with "mask" a pyarrow Int64Array.
+            Of pandas' Series, a Series with its index (with "mask" of Int64, which has nulls).
             With bounds, three of these.
 
         Raises:
-            UsageError: ts are no whole numbers, no such policy, bars or clock; bounds of floor.
+            UsageError: ts are no whole numbers, or dates and times of no wall clock; no such
+                policy, bars or clock; bounds of floor.
             ConversionError: a clock is unknown, there is no path, src has run backwards (floor)
                 or a value of it can mean two instants (tube), or a result does not fit in int64.
         """
         check_policy(policy)
         check_bars(bars)
         check_tube_only(policy, bounds, near)
-        if errors not in ("raise", "mask"):
-            raise UsageError(f"errors is 'raise' or 'mask', not {errors!r}")
-        given, mask = take(ts), errors == "mask"
-        source, target = self.clock(src), self.clock(dst)
+        check_errors(errors)
+        source, target, mask = self.clock(src), self.clock(dst), errors == "mask"
+        given = readings(self._graph, ts, source)
         try:
             if policy == "floor":
                 return conversion.by_floor(self._graph, given, source, target, mask=mask)
@@ -366,33 +380,67 @@ class ClockGraph(GraphFacts):
     @overload
     def order(
         self,
-        one: tuple[int | np.integer[Any], ClockLike],
-        other: tuple[int | np.integer[Any], ClockLike],
+        one: tuple[Time, ClockLike],
+        other: tuple[Time, ClockLike],
         *,
-        bars: Bars = "estimated",
+        bars: Bars = ...,
+        margin: Literal[False] = ...,
+        errors: Literal["raise"] = ...,
     ) -> int: ...
 
     @overload
     def order(
         self,
-        one: tuple[IntArray, ClockLike],
+        one: tuple[TimeArray, ClockLike],
         other: ClockTimes,
         *,
-        bars: Bars = "estimated",
+        bars: Bars = ...,
+        margin: Literal[False] = ...,
+        errors: Literal["raise"] = ...,
     ) -> npt.NDArray[np.int8]: ...
 
     @overload
     def order(
         self,
         one: ClockTimes,
-        other: tuple[IntArray, ClockLike],
+        other: tuple[TimeArray, ClockLike],
         *,
-        bars: Bars = "estimated",
+        bars: Bars = ...,
+        margin: Literal[False] = ...,
+        errors: Literal["raise"] = ...,
     ) -> npt.NDArray[np.int8]: ...
 
+    @overload
     def order(
-        self, one: ClockTimes, other: ClockTimes, *, bars: Bars = "estimated"
-    ) -> int | npt.NDArray[np.int8]:
+        self,
+        one: tuple[Time, ClockLike],
+        other: tuple[Time, ClockLike],
+        *,
+        bars: Bars = ...,
+        margin: Literal[True],
+        errors: Literal["raise"] = ...,
+    ) -> Margin[int, int | None]: ...
+
+    @overload
+    def order(
+        self,
+        one: ClockTimes,
+        other: ClockTimes,
+        *,
+        bars: Bars = ...,
+        margin: bool = ...,
+        errors: OnError = ...,
+    ) -> Any: ...
+
+    def order(
+        self,
+        one: ClockTimes,
+        other: ClockTimes,
+        *,
+        bars: Bars = "estimated",
+        margin: bool = False,
+        errors: OnError = "raise",
+    ) -> Any:
         """Compare two (timestamp, clock): -1, 1, or 0 where the bars overlap.
 
         Timestamps of one clock compare exactly, unless it was set back, reset or wrapped and may
@@ -400,13 +448,16 @@ class ClockGraph(GraphFacts):
         clock that wraps are undecided, 0, where its snapshots do not say how often it did.
 
         Args:
-            one, other: (timestamps, clock), timestamps as for `convert`: an int, or as many as the
+            one, other: (timestamps, clock), timestamps as for `convert`: one, or as many as the
                 other has.
             bars: "estimated" or "guaranteed", as for `convert`. By guaranteed ones, the order is
                 certain where limits and half-widths are declared or were recorded.
+            margin: return a `Margin(order, least_ns, most_ns)`: how far apart they are, too, by
+                the steadier of the two clocks, or by one that was not set back.
+            errors: as for `convert`.
 
         Returns:
-            an int for two ints, else an int8 ndarray.
+            an int for two timestamps, else an int8 ndarray, or what `convert` returns in its place.
 
         Raises:
             UsageError, ConversionError: as `convert` with the tube; arrays of different lengths,
@@ -415,7 +466,8 @@ class ClockGraph(GraphFacts):
         # It loads the tube, which the floor policy does not need.
         from tracetime.graph import ordering
 
-        return ordering.order(self._graph, one, other, bars)
+        check_errors(errors)
+        return ordering.order(self._graph, one, other, bars, mask=errors == "mask", margin=margin)
 
     def discontinuities(self) -> list[PairDiscontinuity]:
         """Suspends, steps, resets, outliers and changes of rate, each with its zone and size.
@@ -476,7 +528,8 @@ class ClockGraph(GraphFacts):
         check_policy(policy)
         check_bars(bars)
         check_tube_only(policy, False, near)
-        given, source, target = take(ts), self.clock(src), self.clock(dst)
+        source, target = self.clock(src), self.clock(dst)
+        given = readings(self._graph, ts, source)
         try:
             if policy == "floor":
                 return conversion.explain_by_floor(self._graph, given, source, target)

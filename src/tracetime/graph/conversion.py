@@ -19,12 +19,12 @@ from tracetime.errors import (
 )
 from tracetime.graph.arguments import ClockTimes, PolicyName
 from tracetime.graph.clock_names import named
-from tracetime.graph.facts import clock_named
+from tracetime.graph.facts import clock_named, readings
 from tracetime.graph.graph import Graph
 from tracetime.graph.ticks import ns_per_tick, unit_of
 from tracetime.graph.tube.results import Bars, Bounds, Reached
 from tracetime.graph.tube.wraps import Counter, Near
-from tracetime.graph.values import Given, Marks, Result, Values, take
+from tracetime.graph.values import Given, Marks, Result, Values
 
 if TYPE_CHECKING:
     from tracetime.graph.explanation import Explanation, Hop
@@ -279,7 +279,8 @@ def _span(graph: Graph, near: ClockTimes, source: ClockId, n: int) -> Near:
     """The span of the readings of `source` at the times of `near`."""
     if not (isinstance(near, (tuple, list)) and len(near) == 2):
         raise UsageError(f"near is (timestamps, clock), not {near!r}")
-    times, clock = take(near[0]), clock_named(graph, near[1])
+    clock = clock_named(graph, near[1])
+    times = readings(graph, near[0], clock)
     if times.missing is not None or not (times.scalar or len(times.values) == n):
         raise UsageError(f"near is one timestamp, or {n} of them without nulls")
     there = convert_with_bars(graph, times.values, clock, source, "estimated")

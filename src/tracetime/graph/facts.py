@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.families import WALL
 from tracetime.clocks.ids import BUILTIN_IDS, OWN_PREFIX, ClockId, ClockLike, hashed_name
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.arguments import checked_domain, clock_list, clock_of_caller
 from tracetime.graph.graph import Graph
 from tracetime.graph.info import ClockInfo, OrdersInfo, Readings, SeriesInfo
+from tracetime.graph.values import Given, take
 from tracetime.text import did_you_mean, printable
 
 # The clock that a caller's text names in a graph: an id, a declared name, or a short name.
@@ -58,6 +60,27 @@ def clock_named(graph: Graph, text: ClockLike) -> ClockId:
         assert fault is not None
         raise fault
     return clock_of_caller(parsed)
+
+
+def readings(graph: Graph, ts: Any, clock: ClockId) -> Given:
+    """Read timestamps as `take`: readings of a clock in its own unit.
+
+    Raises:
+        UsageError: as `take`; dates and times, and the clock is no wall clock.
+    """
+    given = take(ts)
+    if not given.is_wall:
+        return given
+    if clock.clock not in WALL:
+        raise UsageError(
+            f"dates and times are readings of REALTIME, not of {clock}: give whole numbers, or "
+            f"convert them from REALTIME to {clock}"
+        )
+    with graph.lock:
+        unit_ns = graph.contents.unit_ns(clock)
+    if (given.values % unit_ns).any():
+        raise UsageError(f"{clock} counts {unit_ns} ns: a date and time is between two readings")
+    return given._replace(values=given.values // unit_ns)
 
 
 def with_given_names(graph: Graph, error: ConversionError, *given: ClockLike) -> ConversionError:

@@ -84,6 +84,25 @@ def in_order(
     return np.where(doubtful, after.astype(np.int8) - before, signs)
 
 
+def steadied(
+    pairs: Pairs, clock: ClockId, sides: tuple[Side, Side], bars: Bars
+) -> tuple[ClockId, tuple[Side, Side]] | None:
+    """The sides on a clock that shows how far apart they are; None where none does.
+
+    That is `clock`, but where it may have been set back in between.
+    """
+    found = pairs.read_twice(clock)
+    pair = next((p for p in found if _orders(pairs, p, _other(p, clock))), None)
+    if found and pair is None:
+        return None
+    pair = pair or pairs.to_one_set_back(clock)
+    if pair is None:
+        return clock, sides
+    one, other = (side.over(pair, clock, bars) for side in sides)
+    there = _other(pair, clock), (one, other)
+    return there if found else steadied(pairs, *there, bars)
+
+
 def _other(pair: Pair, clock: ClockId) -> ClockId:
     return pair.a if clock == pair.b else pair.b
 

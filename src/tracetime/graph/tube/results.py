@@ -32,6 +32,23 @@ class Bounds(NamedTuple, Generic[Converted, Side]):
     latest: Side
 
 
+class Margin(NamedTuple, Generic[Converted, Side]):
+    """The order of two timestamps, and the time from one to the other: other less one.
+
+    Ints for ints; arrays of one length, or Arrow arrays where errors are masked. A side that
+    nothing bounds is as in `Bounds`.
+
+    Attributes:
+        order: -1 where one is before the other, 1 where it is after it, 0 where that is open.
+        least_ns, most_ns: the time from one to the other is between these, below 0 where the other
+            is before.
+    """
+
+    order: Converted
+    least_ns: Side
+    most_ns: Side
+
+
 class Reached(NamedTuple):
     """Values on another clock, arrays of one length.
 
