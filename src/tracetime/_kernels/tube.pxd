@@ -57,6 +57,7 @@ cdef enum:
     LIMITED = 2             # and within the bar `limit` of the limits
     OPEN_LOW = 4            # nothing bounds the offset from below,
     OPEN_HIGH = 8           # or from above
+    KEPT = 16               # the estimate is the curve's where a side is open, too
 
 cdef struct Line:
     int64_t ns              # at the row's anchor: whole ns, rounded down,

@@ -72,6 +72,8 @@ class ClockDomain:
         disciplined: whether something steers its rate.
         assumed_half_width_ns: the half-width of readings that are recorded without one; None to
             estimate it from the snapshots.
+        is_placed: whether a program put its readings on the clock that snapshots tie it to: an
+            estimate leaves them there, unless orders contradict that.
 
     Raises:
         UsageError: a value out of range.
@@ -87,6 +89,7 @@ class ClockDomain:
     oscillator: str | None = None
     disciplined: bool | None = None
     assumed_half_width_ns: int | None = None
+    is_placed: bool = False
 
     if TYPE_CHECKING:
         # Callers may give more types than the fields have.
@@ -102,6 +105,7 @@ class ClockDomain:
             oscillator: str | None = None,
             disciplined: bool | None = None,
             assumed_half_width_ns: int | None = None,
+            is_placed: bool = False,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -214,4 +218,7 @@ def domain_facts(domain: ClockDomain, clock: object) -> dict[str, Any]:
     facts = {field.name: getattr(domain, field.name) for field in fields(domain)}
     rate = domain.ns_per_tick
     ns_per_tick = None if rate is None else f"{rate.numerator}/{rate.denominator}"
+    if not domain.is_placed:
+        # As files of earlier versions have it.
+        del facts["is_placed"]
     return facts | {"id": clock, "ns_per_tick": ns_per_tick}

@@ -119,7 +119,9 @@ cdef void invert_within(
     if inverse.kinds[piece] == AMBIGUOUS:
         out.estimate[i], out.status[i] = 0, AMBIGUOUS_SOURCE
         return
-    if latest == INT64_HIGH and rows.bars[k].mode & OPEN_LOW:
+    if rows.bars[k].mode & KEPT:
+        out.estimate[i] = estimate_back(rows, v, earliest, latest, k)
+    elif latest == INT64_HIGH and rows.bars[k].mode & OPEN_LOW:
         out.estimate[i] = earliest
     elif earliest == INT64_LOW and rows.bars[m].mode & OPEN_HIGH:
         out.estimate[i] = latest

@@ -80,6 +80,12 @@ cdef inline int64_t estimated_offset(const Rows *rows, int64_t k, int64_t t) noe
     """The estimate's offset: the curve's within the bar, or the side that is closed."""
     cdef const Bar *bar = &rows.bars[k]
     cdef int64_t open_sides = bar.mode & (OPEN_LOW | OPEN_HIGH)
+    if open_sides and bar.mode & KEPT:
+        return clamped(
+            bent(bar, rows.curves + 4 * k, t),
+            INT64_LOW if open_sides & OPEN_LOW else low_at(bar, rows.limits, t),
+            INT64_HIGH if open_sides & OPEN_HIGH else high_at(bar, rows.limits, t),
+        )
     if open_sides == OPEN_LOW:
         return high_at(bar, rows.limits, t)
     if open_sides == OPEN_HIGH:

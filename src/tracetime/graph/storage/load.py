@@ -366,7 +366,11 @@ def _events_of(entry: dict[str, Any]) -> EventReadings:
 
 
 def _domain_of(facts: Any) -> ClockDomain:
-    given = {field.name: _get(facts, field.name, object) for field in fields(ClockDomain)}
+    given = {
+        field.name: _get(facts, field.name, object)
+        for field in fields(ClockDomain)
+        if field.name != "is_placed" or field.name in facts
+    }
     rate = given["ns_per_tick"]
     try:
         if rate is not None:

@@ -14,7 +14,7 @@ import numpy as np
 from tracetime._kernels.evidence import assemble, cones
 from tracetime._kernels.graph import make_grid
 from tracetime._kernels.tube import RowTable
-from tracetime.graph.tube.evidence import LOW_KNOWN
+from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN
 from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.runs import Runs
 from tracetime.graph.tube.segments import Segments
@@ -24,6 +24,7 @@ _AT, _MODE, _BASE = 0, 13, 15
 """Words of a row's bar (_kernels/tube.pxd), with the bits of its mode:"""
 
 _LIMITED: Final = 2
+_KEPT: Final = 16
 _OPEN_LOW: Final = 4
 _OPEN_HIGH: Final = 8
 
@@ -58,12 +59,14 @@ class OffsetCurve(NamedTuple):
         base: what the offsets count from, ns.
         offset: float64 ns, one a knot.
         rate: float64 ns per ns, one a knot.
+        is_kept: whether it is the estimate where a side is open, too; else the closed side is.
     """
 
     x: Values
     base: int
     offset: Floats
     rate: Floats
+    is_kept: bool = False
 
     @classmethod
     def of(cls, curve: OrderCurve) -> OffsetCurve:
@@ -141,6 +144,27 @@ def offset_curves(
             here = slice(int(runs.first[ends[g]]), int(runs.last[ends[g + 1] - 1]) + 1)
             made.append(_through(runs.evidence.a[here], middle[here]))
     return made
+
+
+def placed_curves(segments: Segments) -> list[OffsetCurve]:
+    """The estimate of each segment of a clock that was put on the other one.
+
+    One offset: 0, or what of all that no bound contradicts is the nearest to it.
+    """
+    here, nothing = segments.evidence, np.zeros(1)
+    assert here.known is not None
+    lows = np.where(here.known & LOW_KNOWN, here.low, np.iinfo(np.int64).min)
+    highs = np.where(here.known & HIGH_KNOWN, here.high, np.iinfo(np.int64).max)
+    return [
+        OffsetCurve(
+            here.a[first : first + 1],
+            int(np.clip(0, lows[first : last + 1].max(), highs[first : last + 1].min())),
+            nothing,
+            nothing,
+            is_kept=True,
+        )
+        for first, last in zip(segments.first.tolist(), segments.last.tolist(), strict=True)
+    ]
 
 
 def _through(x: Values, middle: Values) -> OffsetCurve:
@@ -233,6 +257,7 @@ def _set_curves(rows: Rows, owner: Values, curves: Sequence[OffsetCurve | None])
         for begin in range(int(ends[g]), int(ends[g + 1]), _CHUNK):
             mine = slice(begin, min(begin + _CHUNK, int(ends[g + 1])))
             rows.bars[mine, _BASE] = curve.base
+            rows.bars[mine, _MODE] |= _KEPT * curve.is_kept
             rows.curves[mine] = _cubics(curve, rows.starts[mine], after[mine], rows.bars[mine, _AT])
 
 

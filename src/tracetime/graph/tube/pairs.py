@@ -520,7 +520,7 @@ class Pairs:
         )
         # Another machine may have been started anew any number of times.
         again = a.machine != b.machine or self._counters.modulus(b) is not None
-        return replace(found, wraps=again)
+        return replace(found, wraps=again, is_placed=one.is_placed or other.is_placed)
 
     def _orders(self, a: ClockId, b: ClockId) -> PairOrders | None:
         """The orders of two clocks, neither of which may wrap."""

@@ -28,6 +28,7 @@ from tracetime.graph.tube.order_rows import (
     estimated_rows,
     guaranteed_rows,
     offset_curves,
+    placed_curves,
     with_curves,
 )
 from tracetime.graph.tube.own_intervals import Hold, holding_intervals, holding_rows
@@ -413,7 +414,11 @@ class Tube:
         here, runs = self.runs.evidence, self.runs
         if here.known is not None:
             rows = estimated_rows(runs, self._segments, self._drift)
-            self._bent = offset_curves(rows, runs, self._segments, self._curves)
+            self._bent = (
+                placed_curves(self._segments)
+                if self._limits.is_placed
+                else offset_curves(rows, runs, self._segments, self._curves)
+            )
             first, last = self._near
             self._near = (min(first, int(self._bent[0].x[0])), max(last, int(self._bent[-1].x[-1])))
             return with_curves(rows, runs, self._bent)
