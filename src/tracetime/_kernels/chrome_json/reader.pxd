@@ -80,8 +80,13 @@ cdef class Scanner:
     cdef int hand_over_line(self, int64_t offset) except -1 nogil
 
 
+cdef bint is_of_gpu(const JsonEvent *event) noexcept nogil
+
+
 cdef enum:
     MAGNITUDES = 64         # one for each number of bits that a time takes
+    LAUNCH_COLUMNS = 12     # of `KnownNames.launches`
+    MOST_DEVICES = 64
 
 # Events whose times take as many bits: how many, from when to when, and the first.
 cdef struct Magnitude:
@@ -112,6 +117,9 @@ cdef class KnownNames(EventObserver):
     cdef Magnitude sized[MAGNITUDES]
     cdef readonly list line_syncs
     cdef readonly StepCounts times, durations
+    cdef int64_t *launched
+    cdef int64_t n_launched, launched_capacity
+    cdef readonly int64_t launches_left_out
 
     cdef uint64_t hash(self, int64_t pid, int64_t tid, bint is_thread) noexcept nogil
     cdef int64_t find(self, int64_t pid, int64_t tid, bint is_thread) noexcept nogil
@@ -119,6 +127,7 @@ cdef class KnownNames(EventObserver):
     cdef int call(
         self, int64_t pid, int64_t tid, bint is_thread, const Value *name
     ) except -1 nogil
+    cdef int keep_launch(self, const JsonEvent *event) except -1 nogil
     cdef int count_odd(self, const JsonEvent *event) noexcept nogil
     cdef int measure(self, int64_t ns, int64_t index) noexcept nogil
     cdef int count(self, int64_t ns, int64_t floor_ns, bint rounded) noexcept nogil

@@ -78,6 +78,11 @@ class KnownNames(EventObserver):
         times, durations: those of events and of complete events, counted.
         magnitudes: (how many, earliest, latest, index of the first) of the events whose times in ns
             take as many bits, those with the fewest bits first; none of times below 0.
+        launches: of PyTorch's profiler, the work of GPUs, calls of the runtime that did not fail,
+            and what the driver says of waiting ones, a row each: which of these it is, what it does
+            (launches.pxi), index, begin, end, pid, tid, and of the arguments correlation, device,
+            stream, the stream that it waits for, and the call that recorded the event it waits for,
+            -1 where there is none; int64[n, 12]. launches_left_out: those there was no room for.
     """
 
     left_out: int
@@ -102,6 +107,9 @@ class KnownNames(EventObserver):
     line_syncs: list[tuple[int, bytes]]
     times: StepCounts
     durations: StepCounts
+    launches_left_out: int
+    @property
+    def launches(self) -> npt.NDArray[np.int64]: ...
     @property
     def magnitudes(self) -> list[tuple[int, int, int, int]]: ...
     def __new__(cls, limit: int) -> Self: ...
@@ -120,6 +128,7 @@ class EventRows(EventObserver):
 
     Args:
         clock, line_clock: the numbers of the clocks that events and lines have.
+        devices: (pid, number of the clock) of those whose events a GPU's clock has stamped.
         snapshots: how many there are.
         batch_rows: of which number on a batch is full.
         details: names them; None: nobody does.
@@ -130,5 +139,11 @@ class EventRows(EventObserver):
 
     rows: Rows
     def __new__(
-        cls, clock: int, line_clock: int, snapshots: int, batch_rows: int, details: Details | None
+        cls,
+        clock: int,
+        line_clock: int,
+        devices: list[tuple[int, int]],
+        snapshots: int,
+        batch_rows: int,
+        details: Details | None,
     ) -> Self: ...

@@ -7,6 +7,8 @@ from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint8_t, uint32
 from libc.stdlib cimport free, strtod
 from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
+import numpy as np
+
 from tracetime._kernels.chrome_json.decimal cimport (
     Decimal, is_digit, read_decimal, read_time, scaled,
 )
@@ -19,6 +21,7 @@ from tracetime._kernels.chrome_json.skip cimport (
     PADDING, is_space, nested_end, skip_space, string_end,
 )
 from tracetime._kernels.chrome_json.unescape cimport text_of
+from tracetime._kernels.common.arrays cimport copied
 from tracetime._kernels.common.columns cimport StepCounts
 from tracetime._kernels.common.hash_table cimport add_index, bytes_of, free_table, mix, next_match
 from tracetime._kernels.common.json cimport Json, put_json, put_string
@@ -36,5 +39,6 @@ from tracetime._kernels.perfetto.names cimport (
 include "reader/fields.pxi"
 include "reader/lines.pxi"
 include "reader/scanner.pxi"
+include "reader/launches.pxi"
 include "reader/known_names.pxi"
 include "reader/details.pxi"

@@ -45,12 +45,12 @@ ROWS: Final = (
                 "A kernel begins after the call of the runtime that launched it has begun; the two "
                 "have one correlation. The kernel of event {packet} begins at {ns} ns, its call "
                 "(event {call_packet}) at {call_ns} ns. A GPU stamps by a clock of its own, which "
-                "the profiler has put on the CPU's: it is off by that much at least. Nothing in "
-                "the file says by how much, so no policy corrects this, and error bars do not "
-                "include it."
+                "the profiler has put on the CPU's: it is off by that much at least. By floor it "
+                "stays there. By the tube the clock of a device is moved by the least that all "
+                "calls and kernels allow, and bars hold what they leave open: {moved}."
             ),
             "launched_fix": (
-                "Compare events of the GPU with each other only, or record anew by a current "
+                "Convert with --policy tube. Or record anew by a current "
                 "PyTorch and driver: a profile that runs for long, or whose wall clock was set "
                 "meanwhile, is off by more."
             ),

@@ -1,102 +1,235 @@
-"""Kernels of a GPU that begin before the call of the CPU that launched them.
+"""GPUs in files of PyTorch's profiler: what their work and the calls of the CPU say of the order.
 
-PyTorch's profiler writes one number (`correlation`) into a call of the runtime and into what that
-launched. The GPU stamps kernels by a clock of its own, which the profiler has put on the CPU's.
+The profiler writes one number (`correlation`) into a call of the runtime and into what that
+launched. The GPU stamps its work by a clock of its own, which the profiler has put on the CPU's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.snapshot import INT64_MIN
 from tracetime.graph.values import difference
 from tracetime.text import count
 from tracetime.trace.notes import Note
 
 if TYPE_CHECKING:
-    from tracetime.trace.trace import Trace
+    from tracetime._kernels.chrome_json.reader import KnownNames
 
 Values = npt.NDArray[np.int64]
 
-_CALLS: Final = ("cuda_runtime", "cuda_driver", "xpu_runtime", "privateuse1_runtime")
-_KERNELS: Final = ("kernel", "gpu_memcpy", "gpu_memset")
-"""Categories of events."""
-_CORRELATION: Final = r'"correlation"\s*:\s*(?P<id>[0-9]{1,18})[^0-9]'
+_CALL, _WORK, _WAIT = range(3)
+"""What a row is, as `KnownNames.launches` has it;"""
+_DEVICE, _STREAM, _EVENT, _COPIES, _TO_HOST = range(1, 6)
+"""and what it does."""
+
+_MOST_DEVICES: Final = 64
+_NONE: Final = -1
 
 
-def early_kernels(trace: Trace, resolution_ns: int) -> Iterator[Note]:
-    """Yield the note about kernels that begin before their call, by more than times are rounded.
-
-    A call whose number another one has is not looked at. Reads the file.
+class Launches:
+    """The work of the GPUs of a file, with the calls that launched it.
 
     Args:
-        step_ns: how far apart two readings can be that the file writes alike.
+        names: of the file; None where it is none of PyTorch's profiler.
+        resolution_ns: how far apart two readings can be that the file writes alike.
     """
-    every = np.concatenate([np.empty((4, 0), np.int64), *_correlations(trace)], axis=1)
-    calls, kernels = every[1:, every[0] == 0], every[1:, every[0] == 1]
-    numbers, first, times = np.unique(calls[0], return_index=True, return_counts=True)
-    calls = calls[:, first[times == 1]]
-    numbers = numbers[times == 1]
-    if not len(numbers):
-        return
-    at = np.minimum(np.searchsorted(numbers, kernels[0]), len(numbers) - 1)
-    rows = np.flatnonzero(numbers[at] == kernels[0])
-    kernels, calls = kernels[:, rows], calls[:, at[rows]]
-    early = np.flatnonzero(difference(calls[2], kernels[2]) > 2 * resolution_ns)
-    if len(early):
-        yield _note(trace.trace_clock, len(rows), kernels[1:, early], calls[1:, early])
+
+    def __init__(self, names: KnownNames | None, resolution_ns: int) -> None:
+        self._late_ns = 2 * resolution_ns
+        rows = np.empty((0, len(_Rows._fields)), np.int64) if names is None else names.launches
+        every = _Rows(*np.ascontiguousarray(rows.T))
+        self._calls, work = every.at(every.role == _CALL), every.at(every.role == _WORK)
+        self._waits = every.at(every.role == _WAIT)
+        self.devices: list[int] = np.unique(work.pid)[:_MOST_DEVICES].tolist()
+        self._works = {device: work.at(work.pid == device) for device in self.devices}
+        self._numbered = {pid: self._calls_of(pid) for pid in np.unique(self._calls.pid).tolist()}
+
+    def _calls_of(self, pid: int) -> _Rows:
+        """The calls of a process by their numbers, those alone that no two calls have."""
+        calls = self._calls.at((self._calls.pid == pid) & (self._calls.number >= 0))
+        _, first, times = np.unique(calls.number, return_index=True, return_counts=True)
+        return calls.at(first[times == 1])
+
+    def _process(self, device: int) -> int | None:
+        """The process whose calls launched the work of a device; None where two may have."""
+        numbers = self._works[device].number
+        shared = {pid: int(_has(own, numbers).sum()) for pid, own in self._numbered.items()}
+        most = max(shared.values(), default=0)
+        found = [pid for pid, n in shared.items() if n == most]
+        return found[0] if most and len(found) == 1 else None
+
+    def times(self, device: int) -> Values:
+        """When the work of a device began and ended, ascending."""
+        work = self._works[device]
+        return np.sort(np.append(work.begin, work.end))
+
+    def launched(self, device: int) -> tuple[_Rows, _Rows]:
+        """The work of a device whose call is known, and these calls."""
+        work, process = self._works[device], self._process(device)
+        if process is None:
+            return work.at(slice(0)), self._calls.at(slice(0))
+        calls = self._numbered[process]
+        work = work.at(_has(calls, work.number))
+        return work, calls.at(np.searchsorted(calls.number, work.number))
+
+    def waited(self, device: int) -> tuple[Values, Values]:
+        """Ends of work of a device, and ends of the calls that returned after it, by their clocks.
+
+        Those that wait for the device, a stream or an event, and copies to the host; of all work
+        that a call waits for, what ends last.
+        """
+        work, calls = self.launched(device)
+        copies = (work.act == _TO_HOST) & (calls.act == _COPIES)
+        found = [(work.end[copies], calls.end[copies])]
+        waits = list(self._waits_for(device))
+        for stream in {wait.stream for wait in waits}:
+            own = np.where(work.stream >= 0, work.stream, work.tid)
+            chosen = np.flatnonzero((own == stream) | (stream == _NONE))
+            chosen = chosen[np.argsort(calls.end[chosen], kind="stable")]
+            mine = np.array([wait[1:] for wait in waits if wait.stream == stream])
+            # Times that are rounded may seem in order that are not.
+            until = np.maximum(mine[:, 0], INT64_MIN + self._late_ns) - self._late_ns + 2
+            n = np.searchsorted(calls.end[chosen], until, side="right")
+            last = np.maximum.accumulate(work.end[chosen])
+            found.append((last[n[n > 0] - 1], mine[n > 0, 1]))
+        ends, returned = zip(*found, strict=True)
+        return np.concatenate(ends), np.concatenate(returned)
+
+    def _waits_for(self, device: int) -> Iterator[_Wait]:
+        """Yield what calls wait for work of a device, where they say of which stream it is."""
+        process = self._process(device)
+        if process is None:
+            return
+        alone = [one for one in self.devices if self._process(one) == process] == [device]
+        said = {one.number: one for one in _each(self._waits)}
+        own = self._calls
+        waiting = (own.pid == process) & np.isin(own.act, (_DEVICE, _STREAM, _EVENT))
+        begins = dict(zip(*(self._numbered[process][k].tolist() for k in (7, 3)), strict=True))
+        for call in _each(own.at(waiting)):
+            more = said.get(call.number) if call.number >= 0 else None
+            on = call.device
+            if on < 0 and more is not None:
+                on = more.device if more.device >= 0 else more.pid
+            if on != device and not (on < 0 and alone):
+                continue
+            told = [call] if more is None else [call, more]
+            if call.act == _DEVICE:
+                yield _Wait(_NONE, call.begin, call.end)
+            elif call.act == _STREAM:
+                stream = max(one.stream for one in told)
+                if stream >= 0:
+                    yield _Wait(stream, call.begin, call.end)
+            else:
+                stream = max(one.wait_stream for one in told)
+                recorded = begins.get(max(one.record for one in told))
+                if stream >= 0 and recorded is not None:
+                    yield _Wait(stream, recorded, call.end)
+
+    def early(self, clock: ClockId, moved: str) -> Iterator[Note]:
+        """Yield the note about work that begins before its call, by more than times are rounded.
+
+        clock: of the file; moved: by how much the tube moves which device.
+        """
+        pairs = [self.launched(device) for device in self.devices]
+        if not pairs:
+            return
+        work, calls = (_Rows.joined(sides) for sides in zip(*pairs, strict=True))
+        early = np.flatnonzero(difference(calls.begin, work.begin) > self._late_ns)
+        early = early[np.argsort(work.packet[early])]
+        if len(early):
+            yield _note(clock, moved, len(work.pid), work.at(early), calls.at(early))
 
 
-def _note(clock: ClockId, launched: int, kernels: Values, calls: Values) -> Note:
-    """Return the note about early kernels; kernels, calls: packet and timestamp of each."""
-    by = difference(calls[1], kernels[1])
+class _Rows(NamedTuple):
+    """Rows of `KnownNames.launches`: columns of one length."""
+
+    role: Values
+    act: Values
+    packet: Values
+    begin: Values
+    end: Values
+    pid: Values
+    tid: Values
+    number: Values
+    device: Values
+    stream: Values
+    wait_stream: Values
+    record: Values
+
+    def at(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> _Rows:
+        return _Rows(*(column[rows] for column in self))
+
+    @classmethod
+    def joined(cls, parts: tuple[_Rows, ...]) -> _Rows:
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+class _Wait(NamedTuple):
+    """A call that waits for all work of a stream, -1 for that of all, that was launched `until`."""
+
+    stream: int
+    until: int
+    end: int
+
+
+class _Row(NamedTuple):
+    """One row."""
+
+    role: int
+    act: int
+    packet: int
+    begin: int
+    end: int
+    pid: int
+    tid: int
+    number: int
+    device: int
+    stream: int
+    wait_stream: int
+    record: int
+
+
+def _each(rows: _Rows) -> Iterator[_Row]:
+    return (_Row(*one) for one in zip(*(column.tolist() for column in rows), strict=True))
+
+
+def _has(calls: _Rows, numbers: Values) -> npt.NDArray[np.bool_]:
+    """Which numbers are those of calls; of these in order, each once."""
+    if not len(calls.number):
+        return np.zeros(len(numbers), dtype=np.bool_)
+    at = np.minimum(np.searchsorted(calls.number, numbers), len(calls.number) - 1)
+    found: npt.NDArray[np.bool_] = calls.number[at] == numbers
+    return found
+
+
+def _note(clock: ClockId, moved: str, launched: int, work: _Rows, calls: _Rows) -> Note:
+    """Return the note about early kernels."""
+    by = difference(calls.begin, work.begin)
     k = int(np.argmax(by))
+    early = tuple(np.stack([one.packet, one.begin]) for one in (work, calls))
     return Note(
         "effect-before-cause",
         "launched",
-        (int(kernels[0, k]), int(calls[0, k])),
+        (int(work.packet[k]), int(calls.packet[k])),
         events=2 * len(by),
         size_ns=int(by[k]),
         clocks=(clock,),
         values={
             "kernels": f"{len(by):,}",
             "all_kernels": count(launched, "kernel"),
-            "packet": kernels[0, k],
-            "ns": kernels[1, k],
-            "call_packet": calls[0, k],
-            "call_ns": calls[1, k],
+            "packet": work.packet[k],
+            "ns": work.begin[k],
+            "call_packet": calls.packet[k],
+            "call_ns": calls.begin[k],
             "launched": launched,
-            "early": (kernels, calls),
+            "moved": moved,
+            "early": early,
         },
-        places=(np.append(kernels[1], calls[1]), np.append(kernels[0], calls[0])),
+        places=(np.append(work.begin, calls.begin), np.append(work.packet, calls.packet)),
     )
-
-
-def _correlations(trace: Trace) -> Iterator[Values]:
-    """Yield of calls and kernels: which of the two it is, the number, the packet, and the time."""
-    for batch in trace.events(names=True):
-        category = batch.column("category")
-        names = category.dictionary.to_pylist()
-        kinds = [0 if name in _CALLS else 1 if name in _KERNELS else -1 for name in names]
-        kind = np.array([*kinds, -1], np.int64)[category.indices.fill_null(len(names)).to_numpy()]
-        rows = np.flatnonzero(kind >= 0)
-        if not len(rows):
-            continue
-        texts = batch.column("args").take(pa.array(rows))
-        found = pc.struct_field(pc.extract_regex(texts, _CORRELATION), 0)
-        known = found.is_valid().to_numpy(zero_copy_only=False)
-        rows = rows[known]
-        yield np.array(
-            [
-                kind[rows],
-                found.drop_null().cast(pa.int64()).to_numpy(),
-                batch.column("packet").to_numpy()[rows].astype(np.int64),
-                batch.column("timestamp").to_numpy()[rows],
-            ]
-        )

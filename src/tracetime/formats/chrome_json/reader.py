@@ -23,6 +23,13 @@ from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import texts_of
 from tracetime.errors import TraceError
 from tracetime.formats.beginnings import is_systrace
+from tracetime.formats.chrome_json.devices import (
+    Device,
+    declare_devices,
+    devices_of,
+    moves_of,
+    tie_devices,
+)
 from tracetime.formats.chrome_json.file_clocks import (
     FileValues,
     LineSync,
@@ -33,7 +40,7 @@ from tracetime.formats.chrome_json.file_clocks import (
     passed_over,
     passed_over_syncs,
 )
-from tracetime.formats.chrome_json.launches import early_kernels
+from tracetime.formats.chrome_json.launches import Launches
 from tracetime.formats.chrome_json.odd_times import Resolutions, odd_times
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.clock_graph import ClockGraph, inner
@@ -112,6 +119,8 @@ class _FirstPass(NamedTuple):
         lost: events that lines say were lost.
         lost_before: the line before which they first say so.
         resolutions: those of times that are decimal text.
+        launches: of PyTorch's profiler, the work of GPUs.
+        devices: these.
     """
 
     names: KnownNames
@@ -122,6 +131,8 @@ class _FirstPass(NamedTuple):
     lost: int
     lost_before: int
     resolutions: Resolutions
+    launches: Launches
+    devices: list[Device]
 
 
 class ChromeJsonTrace(Trace):
@@ -161,7 +172,10 @@ class ChromeJsonTrace(Trace):
             syncs = self._first_pass.syncs
             span = names.first_ns, names.last_ns
             graph = graph_of(values, self._is_text, span, syncs, self.resolutions)
+            devices, launches = self._first_pass.devices, self._first_pass.launches
+            declare_devices(graph, devices, self.resolutions.resolution_ns)
             self.apply_options(graph)
+            tie_devices(graph, self.trace_clock, devices, launches)
             self._graph = graph
         return self._graph
 
@@ -227,8 +241,9 @@ class ChromeJsonTrace(Trace):
             yield from halves(self, partial(self._observe, progress=None))
         elif code == "times-rounded" and names.n_off:
             yield self._rounding_note()
-        elif code == "effect-before-cause" and learnt.values.is_kineto:
-            yield from early_kernels(self, self.resolutions.resolution_ns)
+        elif code == "effect-before-cause":
+            given = self.trace_clock, learnt.devices, learnt.launches
+            yield from learnt.launches.early(self.trace_clock, moves_of(self.clocks, *given))
 
     def _rounding_note(self) -> Note:
         """The number of events that trace_processor's rounding moves, and that cross for it."""
@@ -285,6 +300,8 @@ class ChromeJsonTrace(Trace):
             syncs = line_syncs(names.line_syncs)
             over = passed_over(names, scanner, values)
             over += passed_over_syncs(values, self._is_text, syncs)
+            resolutions = Resolutions.of(names)
+            launches = Launches(names if values.is_kineto else None, resolutions.resolution_ns)
             self._learnt_of = _FirstPass(
                 names,
                 values,
@@ -293,7 +310,9 @@ class ChromeJsonTrace(Trace):
                 scanner.n_events,
                 scanner.n_lost,
                 scanner.first_lost_before,
-                Resolutions.of(names),
+                resolutions,
+                launches,
+                devices_of(launches),
             )
         return self._learnt_of
 
@@ -312,7 +331,9 @@ class ChromeJsonTrace(Trace):
     def _entry_readings(self, log: JsonSliceLog) -> EntryReadings:
         from tracetime.formats.chrome_json.slices import EntryReadings
 
-        return EntryReadings(log, [self.trace_clock, self._line_clock], self.resolutions)
+        return EntryReadings(
+            log, (self.trace_clock, self._line_clock), self._first_pass.devices, self.resolutions
+        )
 
     def _observe(self, observer: EventObserver, progress: Callable[[int], None] | None) -> Scanner:
         """Give the whole file to an observer, or what comes before the damage."""
@@ -333,7 +354,8 @@ class ChromeJsonTrace(Trace):
         details = Details(learnt.names) if names else None
         snapshots = len(inner(self.clocks).contents.packets())
         clocks = self.trace_clock.clock, self._line_clock.clock
-        observer = EventRows(*clocks, snapshots, BATCH_ROWS, details)
+        devices = [(device.pid, device.clock.clock) for device in learnt.devices]
+        observer = EventRows(*clocks, devices, snapshots, BATCH_ROWS, details)
         scanner = Scanner(observer, self._is_text)
         try:
             for _ in self._scan(scanner, progress):

@@ -34,6 +34,7 @@ from tracetime.trace.slices_table import OPEN, Arrows, SliceReading, Strings, te
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.reader import EventObserver
     from tracetime.clocks.ids import ClockId
+    from tracetime.formats.chrome_json.devices import Device
     from tracetime.formats.chrome_json.odd_times import Resolutions
     from tracetime.graph.tube.results import Bars
     from tracetime.trace.trace import Trace
@@ -50,21 +51,41 @@ _SEED = 0
 class EntryReadings:
     """The readings of clocks at the entries of a log: their times as they are written.
 
-    clocks: of events, and of lines.
+    own: the clocks of events, and of lines; devices: those whose events a GPU's clock has stamped.
     """
 
-    def __init__(self, log: JsonSliceLog, clocks: list[ClockId], resolutions: Resolutions) -> None:
-        self.clocks = clocks
+    def __init__(
+        self,
+        log: JsonSliceLog,
+        own: tuple[ClockId, ClockId],
+        devices: list[Device],
+        resolutions: Resolutions,
+    ) -> None:
+        self.clocks = [*own, *(device.clock for device in devices)]
         self._resolutions = resolutions
         times, durations, kinds = log.times()
         # One more for the number -1.
         self._times, self._durations = np.append(times, 0), np.append(durations, 0)
         self._kinds = np.append(kinds, np.uint8(0))
+        clock = (kinds == _LINE).astype(np.int32)
+        if devices:
+            pids = log.device_pids()
+            for number, device in enumerate(devices, len(own)):
+                clock[pids == device.pid] = number
+        self._clocks = np.append(clock, np.int32(-1))
 
     def numbers(self, entries: Entries) -> npt.NDArray[np.int32]:
         """The number of the clock of each entry: 0 of an event, 1 of a line, -1 of none."""
-        is_line = self._kinds[entries] == _LINE
-        return np.where(entries < 0, np.int32(-1), is_line.astype(np.int32))
+        return self._clocks[entries]
+
+    def moves(self, trace: Trace, bars: Bars) -> npt.NDArray[np.int64]:
+        """How far each entry is from where the file has it, by the tube, ns."""
+        moved = np.zeros(len(self._times) - 1, np.int64)
+        for number in range(2, len(self.clocks)):
+            entries = np.flatnonzero(self._clocks[:-1] == number).astype(np.int32)
+            placed = trace._error_bars(bars, {}).place(self.begins(entries))
+            moved[entries] = placed["trace_time"] - self._times[entries]
+        return moved
 
     def begins(self, entries: Entries) -> Columns:
         """The columns `PLACED` of some entries."""
@@ -90,7 +111,7 @@ class EntryReadings:
         columns = {name: np.zeros(len(times), kind) for name, kind in PLACED.items()}
         columns["trace_time"] = columns["source_ns"] = times
         columns["clock"] = np.array([one.clock for one in self.clocks], np.uint32)[
-            is_line.astype(np.intp)
+            np.maximum(self._clocks[entries], 0)
         ]
         columns["status"] = np.where(known, RESOLVED, AS_IS).astype(np.uint8)
         if not self._resolutions.is_exact:
@@ -120,9 +141,16 @@ def read_slices(
     args_limit = ARGS_LIMIT if with_args else 0
     log = JsonSliceLog(NAMES_LIMIT, MOST_ENTRIES, args_limit, reading.wants_arrows)
     read(log)
+    entries, is_moved = None, False
+    if bars is not None:
+        entries = readings(log)
+        moves = entries.moves(trace, bars)
+        # Arrows are bound at the times that the tube gives: rounded ones may be back in time.
+        is_moved = bool(moves.any())
+        log.move(moves)
     tables = SliceTables(log.strings, _SEED, MOST_ENTRIES)
     flows = Flows(tables.slices, _SEED) if reading.wants_arrows else None
-    _replay(trace, log, tables, False, flows)
+    _replay(trace, log, tables, is_moved, flows)
     reading.left_out = log.left_out + tables.slices.left_out
     reading.names_left_out = log.names_left_out
     reading.unresolved = log.untimed
@@ -132,8 +160,8 @@ def read_slices(
     if flows is not None:
         reading.arrows = _arrows(flows, slices.strings)
     found: Mapping[str, pa.Array] = {}
-    if bars is not None:
-        ends = slices.ends(trace, readings(log))
+    if entries is not None and bars is not None:
+        ends = slices.ends(trace, entries)
         go_on(trace)
         found = slices.bounded(ends, trace, bars)
     yield from slices.batches(found, log.args_of if with_args else None)

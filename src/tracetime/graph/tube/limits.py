@@ -48,8 +48,8 @@ class Limits:
         one_rate: whether the shared oscillator runs both at one rate.
         may_jump: whether the offset may have jumped where no single change of rate explains it.
         wraps: whether clock b may read each value again and again, as one of few bits does.
-        is_placed: whether a program put one clock on the other: the offset is 0 until orders
-            contradict it.
+        placed_ns: the ticks of both where a program put one clock on the other: the offset is 0
+            until orders contradict it by more; None where none did.
 
     Raises:
         UsageError: drift is not in 0..0.1, or wander not in 0..0.01.
@@ -64,7 +64,7 @@ class Limits:
     one_rate: bool = False
     may_jump: bool = False
     wraps: bool = False
-    is_placed: bool = False
+    placed_ns: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.drift <= MOST_DRIFT:

@@ -14,7 +14,7 @@ import numpy as np
 from tracetime._kernels.evidence import assemble, cones
 from tracetime._kernels.graph import make_grid
 from tracetime._kernels.tube import RowTable
-from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN
+from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, OPEN_HIGH, OPEN_LOW
 from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.runs import Runs
 from tracetime.graph.tube.segments import Segments
@@ -146,25 +146,28 @@ def offset_curves(
     return made
 
 
-def placed_curves(segments: Segments) -> list[OffsetCurve]:
+def placed_curves(segments: Segments, ticks_ns: int) -> list[OffsetCurve]:
     """The estimate of each segment of a clock that was put on the other one.
 
     One offset: 0, or what of all that no bound contradicts is the nearest to it.
+
+    Args:
+        ticks_ns: those of both clocks, by which bounds are wider than what was read.
     """
     here, nothing = segments.evidence, np.zeros(1)
     assert here.known is not None
-    lows = np.where(here.known & LOW_KNOWN, here.low, np.iinfo(np.int64).min)
-    highs = np.where(here.known & HIGH_KNOWN, here.high, np.iinfo(np.int64).max)
-    return [
-        OffsetCurve(
-            here.a[first : first + 1],
-            int(np.clip(0, lows[first : last + 1].max(), highs[first : last + 1].min())),
-            nothing,
-            nothing,
-            is_kept=True,
-        )
-        for first, last in zip(segments.first.tolist(), segments.last.tolist(), strict=True)
-    ]
+    lows = np.where(here.known & LOW_KNOWN, here.low, OPEN_LOW)
+    highs = np.where(here.known & HIGH_KNOWN, here.high, OPEN_HIGH)
+    made = []
+    for first, last in zip(segments.first.tolist(), segments.last.tolist(), strict=True):
+        low, high = int(lows[first : last + 1].max()), int(highs[first : last + 1].min())
+        offset = 0
+        if low > 0:
+            offset = max(low, min(low + ticks_ns, high))
+        elif high < 0:
+            offset = min(high, max(high - ticks_ns, low))
+        made.append(OffsetCurve(here.a[first : first + 1], offset, nothing, nothing, is_kept=True))
+    return made
 
 
 def _through(x: Values, middle: Values) -> OffsetCurve:

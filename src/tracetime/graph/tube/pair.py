@@ -198,8 +198,8 @@ class Gathered(NamedTuple):
     def pair(self) -> Pair:
         """The tube."""
         evidence = self.evidence
-        if self.twice is not None and evidence.known is None:
-            # The bounds are cut there, whatever they say.
+        if (self.twice is not None or self.limits.placed_ns is not None) and evidence.known is None:
+            # The bounds are cut there, whatever they say; or the estimate is not their middle.
             evidence = replace(evidence, known=evidence.sides)
         tube = Tube(
             evidence,

@@ -520,7 +520,9 @@ class Pairs:
         )
         # Another machine may have been started anew any number of times.
         again = a.machine != b.machine or self._counters.modulus(b) is not None
-        return replace(found, wraps=again, is_placed=one.is_placed or other.is_placed)
+        placed = one.is_placed or other.is_placed
+        ticks_ns = self._declared_tick_ns(a) + self._declared_tick_ns(b) if placed else None
+        return replace(found, wraps=again, placed_ns=ticks_ns)
 
     def _orders(self, a: ClockId, b: ClockId) -> PairOrders | None:
         """The orders of two clocks, neither of which may wrap."""

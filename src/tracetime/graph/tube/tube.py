@@ -414,10 +414,11 @@ class Tube:
         here, runs = self.runs.evidence, self.runs
         if here.known is not None:
             rows = estimated_rows(runs, self._segments, self._drift)
+            ticks_ns = self._limits.placed_ns
             self._bent = (
-                placed_curves(self._segments)
-                if self._limits.is_placed
-                else offset_curves(rows, runs, self._segments, self._curves)
+                offset_curves(rows, runs, self._segments, self._curves)
+                if ticks_ns is None
+                else placed_curves(self._segments, ticks_ns)
             )
             first, last = self._near
             self._near = (min(first, int(self._bent[0].x[0])), max(last, int(self._bent[-1].x[-1])))

@@ -205,6 +205,7 @@ cdef class EventRows(EventObserver):
 
     Args:
         clock, line_clock: the numbers of the clocks that events and lines have.
+        devices: (pid, number of the clock) of those whose events a GPU's clock has stamped.
         snapshots: how many there are.
         batch_rows: of which number on a batch is full.
         details: names them; None: nobody does.
@@ -216,12 +217,19 @@ cdef class EventRows(EventObserver):
     cdef readonly Rows rows
     cdef Details details
     cdef uint32_t clock, line_clock, snapshots
+    cdef int64_t[MOST_DEVICES] device_pids
+    cdef uint32_t[MOST_DEVICES] device_clocks
+    cdef int64_t n_devices
     cdef int64_t batch_rows, n_records
 
     def __cinit__(
-        self, uint32_t clock, uint32_t line_clock, uint32_t snapshots, int64_t batch_rows,
+        self, uint32_t clock, uint32_t line_clock, devices, uint32_t snapshots, int64_t batch_rows,
         Details details
     ):
+        for pid, number in devices[:MOST_DEVICES]:
+            self.device_pids[self.n_devices] = pid
+            self.device_clocks[self.n_devices] = number
+            self.n_devices += 1
         self.rows = Rows(batch_rows)
         self.clock = clock
         self.line_clock = line_clock
@@ -241,7 +249,7 @@ cdef class EventRows(EventObserver):
             return False
         memset(&row, 0, sizeof(Row))
         row.kind = KIND_EVENT
-        row.clock = self.clock
+        row.clock = self.clock_of(event)
         row.status = OVERFLOW if event.ts.state == TIME_OVERFLOWS else RESOLVED
         if event.phase == c"M":
             # What it says holds for the whole file: its time, if any, is none of an event.
@@ -257,6 +265,14 @@ cdef class EventRows(EventObserver):
         if self.details is not None:
             self.details.describe(event)
         return self.is_full()
+
+    cdef inline uint32_t clock_of(self, const JsonEvent *event) noexcept nogil:
+        cdef int64_t i
+        if self.n_devices and is_of_gpu(event):
+            for i in range(self.n_devices):
+                if self.device_pids[i] == event.pid_number:
+                    return self.device_clocks[i]
+        return self.clock
 
     cdef int observe_line(self, const SystraceLine *line) except -1 nogil:
         cdef Row row

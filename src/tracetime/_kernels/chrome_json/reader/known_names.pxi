@@ -40,6 +40,11 @@ cdef class KnownNames(EventObserver):
         times, durations: those of events and of complete events, counted.
         magnitudes: (how many, earliest, latest, index of the first) of the events whose times in ns
             take as many bits, those with the fewest bits first; none of times below 0.
+        launches: of PyTorch's profiler, the work of GPUs, calls of the runtime that did not fail,
+            and what the driver says of waiting ones, a row each: which of these it is, what it does
+            (launches.pxi), index, begin, end, pid, tid, and of the arguments correlation, device,
+            stream, the stream that it waits for, and the call that recorded the event it waits for,
+            -1 where there is none; int64[n, 12]. launches_left_out: those there was no room for.
     """
 
     def __cinit__(self, int64_t limit):
@@ -53,6 +58,7 @@ cdef class KnownNames(EventObserver):
 
     def __dealloc__(self):
         free(self.named)
+        free(self.launched)
         free_table(&self.table)
         free(self.scratch.data)
         free(self.valid.data)
@@ -69,6 +75,7 @@ cdef class KnownNames(EventObserver):
             narrow(&self.time_step_ns, event.ts.ns)
             self.times.note(event.ts.ns)
             self.measure(event.ts.ns, event.index)
+            self.keep_launch(event)
             if event.phase == c"X" and event.dur.state == TIME_KNOWN:
                 narrow(&self.duration_step_ns, event.dur.ns)
                 self.durations.note(event.dur.ns)
@@ -109,6 +116,24 @@ cdef class KnownNames(EventObserver):
         elif event.id.kind == NUMBER:
             self.n_wider += is_cut(&event.id)
         return 0
+
+    cdef int keep_launch(self, const JsonEvent *event) except -1 nogil:
+        """Keep what may order a GPU's clock against the CPU's."""
+        cdef int64_t room = self.n_launched * LAUNCH_COLUMNS, size = LAUNCH_COLUMNS
+        grow(
+            <void **>&self.launched, &self.launched_capacity, room + size, sizeof(int64_t)
+        )
+        if read_launch(event, self.launched + room):
+            if self.n_launched < MOST_LAUNCHES:
+                self.n_launched += 1
+            else:
+                self.launches_left_out += 1
+        return 0
+
+    @property
+    def launches(self):
+        found = copied(np.empty(self.n_launched * LAUNCH_COLUMNS, np.int64), self.launched)
+        return found.reshape(-1, LAUNCH_COLUMNS)
 
     @property
     def magnitudes(self):

@@ -405,6 +405,34 @@ cdef class JsonSliceLog(EventObserver):
                 kind[i] = 2 if e.flags & IS_LINE else 1 if e.flags & HAS_DURATION else 0
         return times, durations, kinds
 
+    def device_pids(self):
+        """The pid of each entry that a GPU's clock has stamped, int64; -1 of others."""
+        cdef int64_t i
+        cdef Entry *e
+        cdef int64_t[::1] pid = (pids := np.full(self.n, -1, np.int64))
+        for i in range(self.n):
+            e = &self.entries[i]
+            if e.flags & HAS_PID and not e.flags & (PID_IS_TEXT | IS_LINE) and self.is_of_gpu(e):
+                pid[i] = e.pid
+        return pids
+
+    cdef bint is_of_gpu(self, const Entry *e):
+        """As `is_of_gpu` of the reader."""
+        return (
+            self.strings.equals(e.category, b"kernel")
+            or self.strings.equals(e.category, b"gpu_memcpy")
+            or self.strings.equals(e.category, b"gpu_memset")
+            or self.strings.equals(e.category, b"gpu_user_annotation")
+            or e.phase != c"s" and self.strings.equals(e.category, b"ac2g")
+        )
+
+    def move(self, const int64_t[::1] by_ns):
+        """Move each entry."""
+        cdef int64_t i
+        for i in range(self.n):
+            self.entries[i].ts += by_ns[i]
+            self.entries[i].exact_ts += by_ns[i]
+
     def args_of(self, const int32_t[::1] begin, const int32_t[::1] end, int64_t most):
         """The arguments of slices, by the entries they begin and end with; see `joined_args`."""
         return joined_args(self, args_at, self.n, begin, end, most)
