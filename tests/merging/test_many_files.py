@@ -125,7 +125,7 @@ KINDS = st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=1
 def compared_with_collectives(kinds, hubs, agree=lambda one, other: True, first=0, clocks=None):
     """The pairs of files that are compared, by the kinds of each, which it has 12 times."""
     own = [np.repeat(np.array(numbers, np.int64), 12) for numbers in kinds]
-    found = [collectives._Collectives(one, one, one) for one in own]
+    found = [collectives._Collectives(one, one, one, one) for one in own]
     clocks = [tt.ClockId(64, n, 0) for n in clocks or range(len(kinds))]
     pairs = []
 
@@ -212,7 +212,7 @@ def of_job(pair):
 
 def test_files_of_too_few_collectives_are_not_compared():
     one = np.zeros(11, np.int64)
-    found = [collectives._Collectives(one, one, one)] * 3
+    found = [collectives._Collectives(one, one, one, one)] * 3
     collectives._compare(found, [tt.ClockId(64, n, 0) for n in range(3)], 0, pytest.fail)
 
 

@@ -58,6 +58,11 @@ class Merge(TypedDict):
 @click.option("--same", multiple=True, help="A,B: these files are of one boot of one machine.")
 @click.option("--different", multiple=True, help="A,B: these files are not.")
 @click.option(
+    "--collective-ends",
+    metavar="TIME",
+    help="Take each collective to end everywhere within this time, such as 50us.",
+)
+@click.option(
     "--assume-wall-clock",
     metavar="HALF",
     help="Take wall clocks for right within this much, such as 20ms, where the trace does not say.",
@@ -76,6 +81,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     together: tuple[str, ...],
     same: tuple[str, ...],
     different: tuple[str, ...],
+    collective_ends: str | None,
     assume_wall_clock: str | None,
     explain: tuple[str, str] | None,
     reading: dict[str, Any],
@@ -112,6 +118,7 @@ def command(  # noqa: PLR0913  a parameter for each option
             together=together,
             same=same,
             different=different,
+            collective_ends=collective_ends,
             assume_wall_clock=assume_wall_clock,
             explain=explain,
             **reading,

@@ -17,7 +17,7 @@ import pyarrow as pa
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.columns.arrays import arrow_of
 from tracetime.graph.clock_graph import inner
-from tracetime.trace.events_table import CUT_OFF, Columns
+from tracetime.trace.events_table import CUT_OFF, EARLY, Columns
 from tracetime.trace.slice_ends import SliceEnds
 from tracetime.trace.slices_table import OPEN, SLICES_SCHEMA, Args, Owners, Strings, slice_batches
 
@@ -131,9 +131,14 @@ class ReplayedSlices:
             last["latest"] - first["earliest"] - duration,
             duration - (last["earliest"] - first["latest"]),
         )
+        at_one, drifted = _at_one_offset(ends, trace, first, last)
+        error = np.where(at_one, np.ceil(duration * drifted).astype(np.int64) + 1, error)
+        for of_begin, of_end in ((EARLY, CUT_OFF), (CUT_OFF, EARLY)):
+            rest = ends.begins.get(of_begin, 0) + ends.ends.get(of_end, 0)
+            error += np.where(at_one, rest, 0)
         error[instant] = 0
         sides = [(end[side] == open_end) for end in (first, last) for side, open_end in _OPEN]
-        closed = both & (instant | ~np.logical_or.reduce(sides))
+        closed = both & (instant | at_one | ~np.logical_or.reduce(sides))
         clock, end_clock = ends.clock_columns()
         return {
             "earliest": arrow_of(first["earliest"], ~began | sides[0]),
@@ -159,6 +164,29 @@ class ReplayedSlices:
                 return args_of(begin[rows], end[rows], _MOST_ARGS)
 
         return slice_batches(self.columns, self.owners, self.strings, bars, args)
+
+
+def _at_one_offset(
+    ends: SliceEnds, trace: Trace, first: Columns, last: Columns
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
+    """Which slices have both ends at one offset of a clock that a program put on the trace's.
+
+    However far off it is, their durations are right but for the drift: ns per ns, of each slice.
+    """
+    graph, own = inner(trace.clocks), trace.trace_clock
+    placed = [graph.domain(clock).is_placed for clock in ends.clocks]
+    drifts = [
+        graph.tubes.pairs.limits(clock, own).drift if chosen else 0.0
+        for clock, chosen in zip(ends.clocks, placed, strict=True)
+    ]
+    # One more for the number -1.
+    clock = ends.begin_clock
+    found = np.array([*placed, False])[clock] & (clock == ends.end_clock)
+    begun, ended = (
+        placed_at["trace_time"] - given["source_ns"]
+        for placed_at, given in ((first, ends.begins), (last, ends.ends))
+    )
+    return found & (begun == ended), np.array([*drifts, 0.0])[clock]
 
 
 def go_on(trace: Trace) -> None:

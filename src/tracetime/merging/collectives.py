@@ -23,7 +23,7 @@ from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile
 from tracetime.merging.message_ties import parts_of, rows_of, times_of, with_keys
 from tracetime.merging.ties import Tie
-from tracetime.text import count, of_file, printable
+from tracetime.text import count, duration, of_file, printable
 
 _KINETO: Final = (
     "Process Group Name",
@@ -90,12 +90,13 @@ class _Collectives:
     """The collectives of one file, in order: their earliest start, latest end, and kind.
 
     Attributes:
+        first_ends: their earliest ends.
         own: the kinds, each once, ascending.
         meetings: for the search which are those of another file.
     """
 
-    def __init__(self, starts: Values, ends: Values, kinds: Values) -> None:
-        self.starts, self.ends, self.kinds = starts, ends, kinds
+    def __init__(self, starts: Values, first_ends: Values, ends: Values, kinds: Values) -> None:
+        self.starts, self.first_ends, self.ends, self.kinds = starts, first_ends, ends, kinds
         self.own = np.unique(kinds)
         self.meetings = Meetings(ends, kinds)
         self._shared: dict[bytes, _Collectives] = {}
@@ -108,7 +109,8 @@ class _Collectives:
         key = shared.tobytes()
         if key not in self._shared:
             chosen = np.isin(self.kinds, shared)
-            columns = (column[chosen] for column in (self.starts, self.ends, self.kinds))
+            every = (self.starts, self.first_ends, self.ends, self.kinds)
+            columns = (column[chosen] for column in every)
             self._shared[key] = _Collectives(*columns)
         return self._shared[key]
 
@@ -126,11 +128,18 @@ class Together(NamedTuple):
 
 
 def add_collectives(
-    graph: Graph, files: Sequence[MergedFile], boots: Boots, rule: TogetherRule, first: int = 0
+    graph: Graph,
+    files: Sequence[MergedFile],
+    boots: Boots,
+    rule: TogetherRule,
+    ends_within_ns: int | None = None,
+    first: int = 0,
 ) -> Together:
     """Add the collectives that a rule names, as orders.
 
-    first: the number of the file that is compared with all.
+    Args:
+        ends_within_ns: within which time one ends in all files; None where nobody says so.
+        first: the number of the file that is compared with all.
 
     Raises:
         UsageError: as `Trace.sql`.
@@ -157,9 +166,16 @@ def add_collectives(
             before=(there.starts[theirs], clocks[other]),
             after=(here.ends[ours], clocks[one]),
         )
-        what = printable(rule.name) if rule.name else "of PyTorch"
+        said = f"{count(n, 'collective')} {printable(rule.name) if rule.name else 'of PyTorch'}"
+        if ends_within_ns is not None:
+            said += f", assumed to end everywhere within {duration(ends_within_ns)}"
+            sides = ((here, ours, clocks[one]), (there, theirs, clocks[other]))
+            for (early, rows, clock), (late, others, after) in (sides, sides[::-1]):
+                # So long before it ends in one file, it has not ended in the other.
+                before = early.first_ends[rows] - ends_within_ns - 1
+                add_order(graph, before=(before, clock), after=(late.ends[others], after))
         orders = range(added, len(graph.state.orders))
-        ties.append(Tie(one, other, "together", n, f"{count(n, 'collective')} {what}", orders))
+        ties.append(Tie(one, other, "together", n, said, orders))
         return True
 
     _compare(found, clocks, first, tie)
@@ -304,13 +320,13 @@ def _read_collectives(files: Sequence[MergedFile], rule: TogetherRule) -> list[_
     ]
     codes: dict[tuple[str | None, ...], int] = {}
     none = np.empty(0, dtype=np.int64)
-    found = [_Collectives(none, none, none)] * len(files)
+    found = [_Collectives(none, none, none, none)] * len(files)
     for number, table in zip(which, _rows(files, which, rule) if which else (), strict=True):
-        _, starts, ends = map(times_of, table.columns[:3])
-        columns = (column.to_pylist() for column in table.columns[3:])
+        _, starts, first_ends, ends = map(times_of, table.columns[:4])
+        columns = (column.to_pylist() for column in table.columns[4:])
         keys = zip(*columns, strict=True) if rule.keys else [()] * len(starts)
         kinds = [codes.setdefault(key, len(codes)) for key in keys]
-        found[number] = _Collectives(starts, ends, np.array(kinds, dtype=np.int64))
+        found[number] = _Collectives(starts, first_ends, ends, np.array(kinds, dtype=np.int64))
     return found
 
 
@@ -318,12 +334,13 @@ def _rows(
     files: Sequence[MergedFile], which: Sequence[int], rule: TogetherRule
 ) -> Iterator[pa.Table]:
     """The starts, ends and keys of the collectives of these files, a table each."""
-    whole = pc.field("earliest").is_valid() & pc.field("end_latest").is_valid()
+    whole = pc.field("earliest").is_valid()
+    whole &= pc.field("end_earliest").is_valid() & pc.field("end_latest").is_valid()
     whole &= pc.field("dur") >= 0
     column, text = ("category", "kernel") if rule.name is None else ("name", rule.name)
     if rule.name is None:
         whole &= pc.match_substring(pc.field("args"), "Collective name")
-    columns = ["ts", "earliest", "end_latest", "args"]
+    columns = ["ts", "earliest", "end_earliest", "end_latest", "args"]
 
     def read() -> Iterator[pa.Table]:
         for number in which:

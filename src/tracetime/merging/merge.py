@@ -33,6 +33,7 @@ def merge(  # noqa: PLR0913  the options of the command
     together: Iterable[str] = (),
     same: Iterable[str] = (),
     different: Iterable[str] = (),
+    collective_ends: str | None = None,
     assume_wall_clock: str | None = None,
     explain: tuple[str, str] | None = None,
     partial: bool = False,
@@ -60,6 +61,8 @@ def merge(  # noqa: PLR0913  the options of the command
         together: which slices no file leaves before all have entered them, each
             `name=SLICE key=ARG,ARG`. The collectives of PyTorch are found without it.
         same, different: pairs of files, `A,B`, that are of one boot of one machine, or are not.
+        collective_ends: within which time a collective ends in all files that take part, such as
+            `50us`; nothing checks it. None to assume nothing.
         assume_wall_clock: how far from UTC any wall clock is at most whose kernel does not say it
             itself, such as `20ms`; nothing checks it. None to assume nothing.
         explain: two files of which the report tells the evidence.
@@ -90,6 +93,7 @@ def merge(  # noqa: PLR0913  the options of the command
         together=together,
         same=same,
         different=different,
+        collective_ends=collective_ends,
         opened=opened,
         assume_wall_clock=assume_wall_clock,
         reading={

@@ -49,6 +49,7 @@ class MergedTraces:
         together: which slices no file leaves before all have entered, `name=PATTERN key=ARG,ARG`.
         same, different: pairs of files, `A,B`, that are of one boot, or are not.
         opened: called with each trace once it is open.
+        collective_ends: within which time a collective ends in all files, `50us`.
         assume_wall_clock: how far from UTC wall clocks are whose kernel does not say it, `20ms`.
         reading: how files are opened, as `open_traces` takes it.
 
@@ -80,6 +81,7 @@ class MergedTraces:
         together: Iterable[str] = (),
         same: Iterable[str] = (),
         different: Iterable[str] = (),
+        collective_ends: str | None = None,
         opened: Callable[[Trace], object] | None = None,
         assume_wall_clock: str | None = None,
         reading: Mapping[str, Any] | None = None,
@@ -90,6 +92,7 @@ class MergedTraces:
         message_rules = [*of_messages.values()]
         together_rules = [PYTORCH, *of_together.values()]
         assumed_ns = None if assume_wall_clock is None else half_width_ns(assume_wall_clock)
+        ends_ns = None if collective_ends is None else half_width_ns(collective_ends)
         self._stack = ExitStack()
         try:
             found = open_files(inputs, self._stack, opened, reading)
@@ -118,7 +121,7 @@ class MergedTraces:
             self.together: dict[TogetherRule, Together] = {}
             for which in together_rules:
                 self.together[which] = add_collectives(
-                    self.graph, self.files, self.boots, which, self.reference.file
+                    self.graph, self.files, self.boots, which, ends_ns, self.reference.file
                 )
                 self.ties += self.together[which].ties
         except BaseException:

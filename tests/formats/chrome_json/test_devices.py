@@ -267,6 +267,16 @@ def test_arrows_are_bound_after_moving(tmp_path):
             assert len(arrows.columns["out"]) == bound
 
 
+def test_durations_are_right_but_for_the_drift(tmp_path):
+    events, _ = world(-20_000_000, n=5)
+    with tt.open_trace(written(events, tmp_path / "t.json")) as trace:
+        table = trace.slices("tube").read_all()
+    kernels = table.filter(pc.equal(table["category"].cast("string"), "kernel"))
+    assert set(kernels["dur"].to_pylist()) == {3_333}
+    assert set(kernels["latest"].to_pylist()) == {None}
+    assert 1 <= max(kernels["dur_error_ns"].to_pylist()) <= 5
+
+
 def test_the_doctor_says_by_how_much_the_tube_moves_it(tmp_path):
     events, _ = world(-20_000_000, n=20)
     path = written(events, tmp_path / "t.json")
