@@ -66,6 +66,8 @@ cdef class KnownNames(EventObserver):
 
     cdef int observe(self, const JsonEvent *event) except -1 nogil:
         self.count_odd(event)
+        if event.phase == c"X":
+            self.keep_launch(event)
         if event.phase == c"M":
             self.learn(event)
         elif event.phase == 0:
@@ -75,7 +77,6 @@ cdef class KnownNames(EventObserver):
             narrow(&self.time_step_ns, event.ts.ns)
             self.times.note(event.ts.ns)
             self.measure(event.ts.ns, event.index)
-            self.keep_launch(event)
             if event.phase == c"X" and event.dur.state == TIME_KNOWN:
                 narrow(&self.duration_step_ns, event.dur.ns)
                 self.durations.note(event.dur.ns)

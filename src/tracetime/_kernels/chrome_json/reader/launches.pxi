@@ -92,7 +92,9 @@ cdef bint read_launch(const JsonEvent *event, int64_t *row) noexcept nogil:
     cdef const uint8_t *at = event.args.data + 1
     cdef int64_t n = event.cat.end - p
     cdef Value key, value
-    if event.phase != c"X" or event.cat.kind != STRING or event.dur.state != TIME_KNOWN:
+    if event.cat.kind != STRING or (
+        event.ts.state != TIME_KNOWN and event.ts.state != TIME_OVERFLOWS
+    ):
         return False
     if is_call(p, n):
         row[0], row[1] = IS_CALL, act_of(&event.name)
@@ -105,6 +107,9 @@ cdef bint read_launch(const JsonEvent *event, int64_t *row) noexcept nogil:
     row[2] = event.index
     row[3] = event.ts.ns
     row[4] = saturating_add(event.ts.ns, event.dur.ns)
+    if event.dur.state != TIME_KNOWN:
+        # It ends after it begins; when, nobody knows.
+        row[4] = event.ts.ns if row[0] == IS_WORK else INT64_HIGH
     row[5], row[6] = event.pid_number, event.tid_number
     row[7] = row[8] = row[9] = row[10] = row[11] = -1
     if event.args.kind != OBJECT:
