@@ -41,7 +41,9 @@ def test_the_tube_has_the_same_slices_at_exact_times(path):
     same = [name for name in floor.column_names if name not in ("ts", "dur")]
     assert tube.select(same).equals(floor.select(same))
     # Those of a GPU have bars of their own: test_devices.py.
-    of_host = pc.invert(pc.match_substring_regex(tube["category"].cast("string"), "^(kernel|gpu_.*)$"))
+    of_host = pc.invert(
+        pc.match_substring_regex(tube["category"].cast("string"), "^(kernel|gpu_.*)$")
+    )
     host = tube.filter(pc.fill_null(of_host, True))
     ts, earliest, latest = (np.asarray(host[name]) for name in ("ts", "earliest", "latest"))
     margins = set(zip((ts - earliest).tolist(), (latest - ts).tolist(), strict=True))
