@@ -414,7 +414,7 @@ class Tube:
         here, runs = self.runs.evidence, self.runs
         if here.known is not None:
             rows = estimated_rows(runs, self._segments, self._drift)
-            ticks_ns = self._limits.placed_ns
+            ticks_ns = self.limits.placed_ns
             self._bent = (
                 offset_curves(rows, runs, self._segments, self._curves)
                 if ticks_ns is None
