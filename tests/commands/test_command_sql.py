@@ -17,9 +17,12 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from building import event, trace
+from hypothesis import given
+from hypothesis import strategies as st
 from samples import BOOTTIME, CLOCK_SYNC, EMPTY, UNRESOLVED
 
 from tracetime.commands.prompt import is_whole
+from tracetime.commands.show import _fitted, _table, _width
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
 
 pytest_plugins = ["cli"]
@@ -400,12 +403,35 @@ def test_the_prompt(terminal, write, tmp_path):
     assert there.read("error: Catalog Error")
     assert there.read("tracetime> ")
     there.type("from events;\n")
-    assert there.read("-- row 2\r\n")  # too wide for this terminal
+    assert there.read("columns are printed; name those that you want)")
     assert there.read("tracetime> ")
     there.type("\x04")
     assert there.child.wait(600) == 0
     history = (tmp_path / "state/tracetime/sql_history").read_text()
     assert "7 as answer;" in history
+
+
+@pytest.mark.parametrize("word", ["exit", "quit;", "EXIT", ".exit"])
+def test_a_word_leaves_the_prompt(write, word):
+    assert piped(write(CLOCK_SYNC), f"select 1 as a;\n{word}\nselec;")[0] == 0
+
+
+texts = st.text("aü語", max_size=40)
+
+
+@given(
+    rows=st.lists(st.tuples(texts, st.integers(0, 10**15), texts, texts), min_size=1, max_size=4),
+    width=st.integers(50, 160),
+)
+def test_a_table_fits_the_terminal_and_its_numbers_stay_whole(rows, width):
+    cells = [[text, str(n), *more] for text, n, *more in rows]
+    names, right, shown = _fitted(["a", "n", "b", "c"], [False, True, False, False], cells, width)
+    lines = _table(names, right, shown)
+    assert max(map(_width, lines)) <= width
+    if "n" in names:
+        assert [row[names.index("n")] for row in shown] == [row[1] for row in cells]
+    if max(map(_width, _table(["a", "n", "b", "c"], [False, True, False, False], cells))) <= width:
+        assert shown == cells
 
 
 def test_control_c_at_the_prompt(terminal, write):

@@ -60,6 +60,18 @@ def test_the_verdict_is_that_of_the_doctor(tracetime, write):
         assert shown["verdict"] == ("wrong", "doubtful", "right")[worst]
 
 
+@pytest.mark.parametrize("command", ["report", "bake"])
+@pytest.mark.parametrize("ending", ["pdf", "parquet"])
+def test_a_file_is_not_named_after_a_format_that_it_is_not(
+    tracetime, write, tmp_path, command, ending
+):
+    out = tmp_path / f"x.{ending}"
+    code, _, err = tracetime(command, write(TIED), "-o", out)
+    assert code == 2
+    assert f"would not be {ending}: let it end in ." in err
+    assert not out.exists()
+
+
 @pytest.mark.parametrize("data", [TIED, DEMO.read_bytes(), UNRESOLVED, DEMO.read_bytes()[:-9]])
 def test_the_commands_that_come_next_work(tracetime, write, tmp_path, monkeypatch, data):
     monkeypatch.chdir(tmp_path)

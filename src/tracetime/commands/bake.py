@@ -10,7 +10,7 @@ import click
 from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
 from tracetime.commands.options import json_option, trace_options
-from tracetime.commands.output import file_for, output_option
+from tracetime.commands.output import check_ending, file_for, output_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text, size
 from tracetime.commands.terminal import echo
@@ -67,6 +67,7 @@ def command(
     to_stdout = out == "-"
     if to_stdout and as_json:
         raise UsageError("--json writes the summary to standard output, as -o - does the trace")
+    check_ending(out, ".pftrace")
     domains = domains_of(limits)
     with (
         Progress("baking") as progress,

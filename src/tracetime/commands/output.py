@@ -64,6 +64,19 @@ def result_option(function: F) -> F:
     return cast("F", command)
 
 
+_OF_OTHERS: Final = frozenset(
+    (".arrow", ".csv", ".html", ".json", ".parquet", ".pdf", ".pftrace", ".png", ".svg", ".txt")
+)
+"""Endings that promise a format; files of some others are made by habit, and stay possible."""
+
+
+def check_ending(out: str, *own: str) -> None:
+    """Raise UsageError for a file whose ending promises another format than a command writes."""
+    ending = Path(out).suffix.lower()
+    if ending in _OF_OTHERS - {*own}:
+        raise UsageError(f"{out!r} would not be {ending[1:]}: let it end in {' or '.join(own)}")
+
+
 @contextlib.contextmanager
 def file_for(out: str, ending: str) -> Iterator[str]:
     """Give the file to write; for - a temporary one, which is copied to standard output.

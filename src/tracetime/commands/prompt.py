@@ -23,6 +23,8 @@ _FIRST: Final = "tracetime> "
 _MORE: Final = "      ...> "
 _HISTORY_LINES: Final = 2000
 _FORMATS: Final = ("table", "csv", "json")
+_ENDS: Final = ("exit", "quit", "exit()", "quit()")
+"""What people type to leave a prompt; no statement is one word."""
 _HELP: Final = """\
 A statement ends with a semicolon and may take several lines. Ctrl-C discards the statement that is
 being typed, or stops the one that runs. Ctrl-D leaves the prompt.
@@ -30,7 +32,7 @@ being typed, or stops the one that runs. Ctrl-D leaves the prompt.
   .schema [TABLE]  columns and their types
   .format FORMAT   table, csv or json
   .help            this text
-  .quit            leave the prompt
+  exit             leave the prompt; also .quit
 to_clock(ts, 'FROM', 'TO'), earliest(...) and latest(...) convert timestamps between clocks;
 trace_time('12.5s'), trace_time('14:48:40.5') or of a date and time (ISO 8601) is an instant."""
 
@@ -97,7 +99,7 @@ def _texts(interactive: bool) -> Iterator[str]:
                 yield held
             return
         held = f"{held}\n{line}" if held else line
-        if held.lstrip()[:1] == "." or is_whole(held):
+        if held.lstrip()[:1] == "." or held.strip().casefold() in _ENDS or is_whole(held):
             yield held.strip()
             held = ""
         elif not held.strip():
@@ -142,6 +144,8 @@ def is_whole(text: str) -> bool:
 
 
 def _run(session: Session, answer: Answer, text: str) -> None:
+    if text.rstrip("; ").casefold() in _ENDS:
+        raise _Left
     if text[:1] == ".":
         _dot(session, answer, text.split())
         return

@@ -11,7 +11,7 @@ import click
 from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
 from tracetime.commands.options import json_option, tolerance_option, trace_options
-from tracetime.commands.output import file_for, output_option
+from tracetime.commands.output import check_ending, file_for, output_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text, size
 from tracetime.errors import UsageError
@@ -90,6 +90,8 @@ def command(
     if to_stdout and as_json:
         raise UsageError("--json writes the summary to standard output, as -o - does the page")
     domains = domains_of(limits)
+    if out is not None:
+        check_ending(out, ".html")
     path = out or (("stdin" if trace == "-" else Path(trace).name) + ".html")
     with (
         Progress("drawing the page") as progress,

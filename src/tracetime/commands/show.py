@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tracetime.sql.session import Result
     from tracetime.trace.facts import TraceWarning
 
-# Results of SQL on a terminal: a table, or one value a line where that is too wide.
+# Results of SQL on a terminal: a table in which texts are cut, and columns in the middle left out.
 #
 # Not by `table_of`, which folds cells to the width of the terminal: here a row is one line, and
 # what is not printed on a terminal is as wide as its values.
@@ -40,8 +40,7 @@ def print_result(result: Result, limit: int, width: int | None) -> None:
 
     Args:
         limit: how many rows.
-        width: of the terminal; of a wider table each value is printed on a line of its own. None
-            for no limit.
+        width: of the terminal; a wider table is fitted to it. None for no limit.
     """
     import pyarrow as pa
 
@@ -62,10 +61,12 @@ def print_result(result: Result, limit: int, width: int | None) -> None:
         pa.types.is_integer(c.type) or pa.types.is_floating(c.type) or pa.types.is_decimal(c.type)
         for c in result.schema
     ]
-    lines = _table(names, right, rows)
-    if width is not None and max(map(_width, lines)) > width:
-        lines = _records(names, rows)
-    echo("\n".join(lines))
+    every = len(names)
+    if width is not None:
+        names, right, rows = _fitted(names, right, rows, width)
+    echo("\n".join(_table(names, right, rows)))
+    if _CUT in names:
+        echo(f"({len(names) - 1} of {every} columns are printed; name those that you want)")
     if more:
         echo(f"({limit:,} rows are printed, and there are more: give --rows, or -o FILE for all)")
     elif len(rows) != 1:
@@ -106,15 +107,61 @@ def _row(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> 
     return "  ".join(padded).rstrip()
 
 
-def _records(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return each row as lines of name and value."""
-    widest = max(map(_width, names))
-    lines = []
-    for number, row in enumerate(rows, 1):
-        lines.append(f"-- row {number}")
-        for name, cell in zip(names, row, strict=True):
-            lines.append(f"{name}{' ' * (widest - _width(name))}  {cell}")
-    return lines or [", ".join(names)]
+_CUT: Final = "\u2026"
+_NARROWEST_TEXT: Final = 12
+"""Characters of a text that is cut so that a table fits."""
+
+_Table = tuple[list[str], list[bool], list[list[str]]]
+
+
+def _fitted(names: list[str], right: list[bool], rows: list[list[str]], width: int) -> _Table:
+    """The table with its texts cut, and with columns in the middle left out, so that it fits.
+
+    Numbers stay whole: a part of one is another one.
+    """
+    widths = [max(map(_width, column)) for column in zip(names, *rows, strict=True)]
+    least = [w if r else min(w, _NARROWEST_TEXT) for w, r in zip(widths, right, strict=True)]
+    kept = list(range(len(names)))
+    while len(kept) > 1 and _sum(least, kept, len(names)) > width:
+        del kept[len(kept) // 2]
+    room = width - _sum(
+        [0 if not r else w for w, r in zip(widths, right, strict=True)], kept, len(names)
+    )
+    most = _share(sorted(widths[k] for k in kept if not right[k]), room)
+
+    def fit(cells: Sequence[str]) -> list[str]:
+        shown = [cells[k] if right[k] else _shortened(cells[k], most) for k in kept]
+        return shown if len(kept) == len(names) else [*shown[:gap], _CUT, *shown[gap:]]
+
+    gap = (len(kept) + 1) // 2
+    sides = [right[k] for k in kept]
+    if len(kept) < len(names):
+        sides.insert(gap, False)
+    return fit(names), sides, [fit(row) for row in rows]
+
+
+def _sum(widths: Sequence[int], kept: Sequence[int], every: int) -> int:
+    """The width of a table of some columns, with one that stands for those left out."""
+    columns = [widths[k] for k in kept] + ([1] if len(kept) < every else [])
+    return sum(columns) + 2 * (len(columns) - 1)
+
+
+def _share(widths: Sequence[int], room: int) -> int:
+    """The width to which texts are cut that have some room together; widths: ascending."""
+    for n, width in enumerate(widths):
+        left = len(widths) - n
+        if width * left > room:
+            return max(room // left, 1)
+        room -= width
+    return max(widths, default=1)
+
+
+def _shortened(cell: str, most: int) -> str:
+    if _width(cell) <= most:
+        return cell
+    while cell and _width(cell) >= most:
+        cell = cell[:-1]
+    return cell + _CUT
 
 
 MOST_WARNINGS: Final = 5
