@@ -16,7 +16,7 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Output": ("out", "kind", "rows", "as_json"),
     "Filter": ("start", "until"),
     "Tables": ("mapped", "graph", "float_unit"),
-    "Error bars": ("policy", "bars", "orders", "max_tubes", "assume_wall_clock"),
+    "Error bars": ("policy", "bars", "orders", "max_tubes", "assume_wall_clock", "collective_ends"),
     "Clocks": (
         "name",
         "max_drift_ppm",

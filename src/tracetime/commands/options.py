@@ -146,7 +146,7 @@ def clocks_option(verb: str, default: str = "By default all.") -> Callable[[F], 
 _PARTIAL: Final = click.option(
     "--partial",
     is_flag=True,
-    help="Keep what comes before a place that is cut off or corrupt.",
+    help="Keep what comes before where it is cut off or corrupt.",
 )
 _LIMITS: Final = (
     click.option(
