@@ -149,3 +149,25 @@ def test_a_base_without_jumps_stays_whole(assumed):
     noise = np.random.default_rng(3).integers(-90, 91, 100)
     made = Tube(Evidence.of(at, noise, 100, assumed=assumed), KERNEL)
     assert kinds(made) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_slew_of_one_clock_within_wide_half_widths_is_no_step(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    t = np.arange(60) * 10**9
+    late = [rng.integers(1 - half, half, 60) for half in (100_000, 300_000)]
+    readings = {
+        "BOOTTIME": t,
+        "MONOTONIC": t - 5 * 10**9 + late[0],
+        "REALTIME": 10**18 + t + t // 50_000 + late[1],
+    }
+    graph = ClockGraph()
+    graph.add_snapshot(
+        Snapshot(
+            readings,
+            reference="BOOTTIME",
+            half_width_ns={"MONOTONIC": 100_000, "REALTIME": 300_000},
+        )
+    )
+    kinds = {one.kind for one in graph.discontinuities()}
+    assert not kinds & {"step", "possible_step", "outlier"}

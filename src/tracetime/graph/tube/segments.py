@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from tracetime._kernels.epochs import drifts
 from tracetime._kernels.evidence import cones, cut, faults, live
 from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, WIDEST, Evidence
 from tracetime.graph.tube.limits import Limits, slope_up
@@ -247,9 +248,25 @@ def in_base(
     if limits.if_confirmed is not None and longest < LEAST_TO_CONFIRM:
         return None, 0
     if not evidence.assumed:
-        return constant, 0
+        none = _may_be_none(evidence, constant, drift) & ~np.isin(constant.first[1:], begins)
+        return (None, more) if none.any() else (constant, 0)
     levels = constant.first[1:][_are_levels(evidence, constant)]
     return unbroken(evidence, ascending(np.append(begins, levels)), drift), 0
+
+
+def _may_be_none(evidence: Evidence, constant: Unbroken, drift: int) -> Mask:
+    """Before which stretches but the first the offset may be what it was, if the clocks drift."""
+    kept = np.flatnonzero(constant.keep)
+    first, last = np.searchsorted(kept, constant.first), np.searchsorted(kept, constant.after) - 1
+    knots = segment_cones(only(evidence, kept), first, last, drift)
+    before, after = knots[last[:-1]], knots[first[1:]]
+    # Over what is left out they may drift, too.
+    a, left_out = evidence.a[kept], kept[first[1:]] - kept[last[:-1]] > 1
+    widths = np.full(len(first) - 1, drift, dtype=np.int64)
+    spread = np.where(left_out, drifts(a[first[1:]] - a[last[:-1]], widths), 0) + 1
+    may_be: Mask = after[:, 0] <= before[:, 2] + spread
+    may_be &= after[:, 2] + spread >= before[:, 0]
+    return may_be
 
 
 def _are_levels(evidence: Evidence, constant: Unbroken) -> Mask:
