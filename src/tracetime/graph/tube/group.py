@@ -142,17 +142,21 @@ class Group:
             nodes.readings[system.node_at[at]]
             for at in (system.epoch_first[:-1], system.epoch_first[1:] - 1)
         )
+        both_fell = True
         for clock, ends in ((pair.a, nodes.one), (pair.b, nodes.other)):
             own = number[epoch[ends[rows]]]
             of_clock = np.flatnonzero(system.epoch_clock == self._number[clock])
             every = number[of_clock]
-            if np.isin(every, own, invert=True).any() and np.any(
-                firsts[of_clock[1:]] < lasts[of_clock[:-1]]
-            ):
+            fell = bool(np.any(firsts[of_clock[1:]] < lasts[of_clock[:-1]]))
+            both_fell &= fell
+            if fell and np.isin(every, own, invert=True).any():
                 # It read less again: its readings of an epoch that the pair lacks may be anywhere.
                 return np.ones(len(a) + 1, dtype=bool)
             breaks += np.abs(np.diff(own))
             missing = [missing[0] or own[0] != every[0], missing[1] or own[-1] != every[-1]]
+        if both_fell:
+            # A tube runs along one of the two, as if that was never set back.
+            return np.ones(len(a) + 1, dtype=bool)
         segment = np.append(0, np.cumsum(shown))
         hidden = (breaks > 0) & ~shown
         wrong = np.isin(segment, segment[1:][hidden])
