@@ -17,6 +17,7 @@ CHANGING = {
     "GraphState",
     "Group",
     "ClockRow",
+    "_Noted",
     "PairFacts",
     "Progress",
     "SliceReading",

@@ -43,6 +43,34 @@ def half_width(ns: float) -> str:
     return f"± {duration(ns)}" if ns == ns else "open to one side"
 
 
+def short_names(names: Iterable[str], most: int) -> dict[str, str]:
+    """Names of so many characters at most, cut in the middle; no two of them look alike."""
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        groups.setdefault(_cut(name, most, most // 2), []).append(name)
+    short: dict[str, str] = {}
+    for text, alike in groups.items():
+        short |= {alike[0]: text} if len(alike) == 1 else _apart(alike, most)
+    return short
+
+
+def _cut(name: str, most: int, head: int) -> str:
+    """A name without its middle: `head` characters before it, the rest after."""
+    if len(name) <= most:
+        return name
+    return f"{name[:head]}…{name[len(name) - (most - 1 - head) :]}"
+
+
+def _apart(alike: list[str], most: int) -> dict[str, str]:
+    """Names that differ in their middles, cut elsewhere; numbered where no cut tells them apart."""
+    for head in range(most - 1, -1, -1):
+        cut = [_cut(name, most, head) for name in alike]
+        if len(set(cut)) == len(cut):
+            return dict(zip(alike, cut, strict=True))
+    room = most - len(str(len(alike))) - 1
+    return {name: f"{_cut(name, room, room // 2)} {number}" for number, name in enumerate(alike, 1)}
+
+
 def signed_duration(ns: float) -> str:
     """A change of time in words, with its sign: +3.2 s, −5 us."""
     return ("+" if ns > 0 else "") + duration(ns).replace("-", "−")

@@ -30,7 +30,7 @@ def test_clocks_says_what_ran_backwards(tracetime, write):
 def test_clocks_shows_no_coverage_of_a_counter_that_wrapped(tracetime, write):
     reads = ((1000, 2**32 - 10), (5000, 90))
     path = write(trace(*(snapshot({BOOTTIME: t, GPU: value}) for t, value in reads)))
-    (line,) = (
+    line, *_ = (
         line for line in tracetime("clocks", path)[1].splitlines() if line.startswith("0x8a")
     )
     assert line.split() == ["0x8a01b2c3", "global", "1", "2", "-", "ran", "backwards"]
@@ -38,7 +38,9 @@ def test_clocks_shows_no_coverage_of_a_counter_that_wrapped(tracetime, write):
 
 def test_the_tsc_is_covered_for_so_many_ticks(tracetime, write):
     path = write(trace(*(snapshot({BOOTTIME: 10**9 + t, 9: 2445 * t}) for t in (10**6, 8 * 10**6))))
-    (line,) = (line for line in tracetime("clocks", path)[1].splitlines() if line.startswith("TSC"))
+    line, *_ = (
+        line for line in tracetime("clocks", path)[1].splitlines() if line.startswith("TSC")
+    )
     assert line.split() == ["TSC", "builtin", "1", "2", "1.71e+10", "ticks"]
 
 

@@ -19,11 +19,13 @@ def faulty(name, seed=1):
 
 def test_a_healthy_trace_gets_a_short_answer(tracetime, write):
     path = write(Model().build())
-    assert tracetime("doctor", path) == (0, f"{path}: the clocks are in order.\n", "")
-    assert json.loads(tracetime("doctor", path, "--json")[1]) == {
-        "schema": 1,
-        "traces": [{"trace": path, "findings": []}],
-    }
+    code, text, err = tracetime("doctor", path)
+    assert (code, err) == (0, "")
+    assert text.startswith(f"{path}: the clocks are in order.\n\nError bars on BOOTTIME\n")
+    result = json.loads(tracetime("doctor", path, "--json")[1])
+    assert result["schema"] == 1
+    (found,) = result["traces"]
+    assert (found["trace"], found["findings"]) == (path, [])
 
 
 def test_a_finding_says_what_why_and_what_to_do(tracetime, write):
@@ -73,7 +75,7 @@ def test_an_error_about_one_trace_is_in_its_element(tracetime, write, tmp_path):
         assert result["schema"] == 1
         assert [one["trace"] for one in result["traces"]] == paths
         by_path = {one["trace"]: one for one in result["traces"]}
-        assert by_path.get(good, {"trace": good, "findings": []}) == {"trace": good, "findings": []}
+        assert by_path.get(good, {"findings": []})["findings"] == []
         if junk in paths:
             error = by_path[junk]["error"]
             assert list(error) == ["code", "message", "offset", "packet"]
@@ -88,7 +90,8 @@ def test_an_error_about_one_trace_is_in_its_element(tracetime, write, tmp_path):
 def test_a_bad_trace_does_not_hide_the_others(tracetime, write):
     good, junk = write(Model().build(), "good"), write(b"PERFILE2 no trace", "junk")
     code, text, err = tracetime("doctor", junk, good)
-    assert (code, text) == (3, f"{good}: the clocks are in order.\n")
+    assert code == 3
+    assert text.startswith(f"{good}: the clocks are in order.\n")
     assert err.startswith(f"tracetime: error: {junk}: this is a recording of Linux perf")
 
 
@@ -126,7 +129,7 @@ def test_severities_have_one_name(tracetime, write):
     result = json.loads(tracetime("doctor", path, "--json")[1])["traces"][0]["findings"]
     severities = {finding["severity"] for finding in result}
     assert severities == {"warning", "info"}
-    text = tracetime("doctor", path)[1]
+    text = tracetime("doctor", path)[1].partition("Error bars on")[0]
     assert {
         line.split(":")[0] for line in text.splitlines()[2:] if line[:1].isalpha()
     } == severities

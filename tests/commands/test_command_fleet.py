@@ -114,6 +114,28 @@ def test_a_summary_lists_pairs_findings_and_what_is_worse(tracetime, fleets):
     assert "A55: median (5 % to 95 %) over 2 traces" in text
 
 
+def test_a_summary_begins_with_what_is_odd(here, tracetime, tmp_path):
+    paths = [tmp_path / f"{n}.pftrace" for n in range(7)]
+    for n, path in enumerate(paths):
+        path.write_bytes(drifting_trace(900 if n == 3 else 10 + n % 2, "A55"))
+    assert tracetime("fleet", "doctor", *paths, "-o", tmp_path / "out")[0] == 0
+    out = tracetime("fleet", "summary", tmp_path / "out")[1]
+    places = [out.index(text) for text in ("Outliers", "Errors and warnings", "A55: median")]
+    assert places == sorted(places)
+
+
+def test_a_summary_with_a_page_is_told_in_five_lines(tracetime, fleets, tmp_path):
+    calm, wild = fleets
+    page = tmp_path / "page.html"
+    words = ("fleet", "summary", wild, "--against", calm, "-o", page)
+    lines = tracetime(*words)[1].splitlines()
+    assert len(lines) == 5
+    assert lines[0].startswith(f"{wild}: 1 of 2 traces with ")
+    assert "drift-beyond-healthy" in lines[2]
+    assert lines[3] == "1 model: A55 (2)"
+    assert lines[4].startswith(f"report: {page}")
+
+
 def test_what_a_trace_calls_its_machine_does_not_act_on_a_terminal(here, tracetime, tmp_path):
     path = tmp_path / "x.pftrace"
     path.write_bytes(drifting_trace(900, "\x1b]0;title\x07"))

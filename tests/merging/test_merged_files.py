@@ -16,7 +16,7 @@ from xdf_files import XdfFile
 
 import tracetime as tt
 from tracetime.clocks.ids import ClockId
-from tracetime.commands.merge import _contradictions
+from tracetime.commands.merge import contradictions
 from tracetime.errors import TraceError, UsageError
 from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity
 from tracetime.merging.report import FileReport, MergeReport
@@ -144,7 +144,7 @@ def test_a_file_that_is_cut_off_is_named_and_kept_as_far_as_it_goes(tmp_path, tr
         tt.merge([one, other], None)
     code, out, _ = tracetime("merge", one, other, "--same", "a.pftrace,b.pftrace", "--partial")
     assert code == 0
-    assert "b.pftrace: on the clock of the first file\n  reading stopped early: the trace is" in out
+    assert "b.pftrace: reading stopped early: the trace is" in out
 
 
 def test_a_name_that_an_archive_cannot_hold_is_refused(tmp_path, pair):
@@ -225,7 +225,7 @@ def test_one_contradiction_is_told_once_with_its_worst():
         PairDiscontinuity(a, b, "wrong_order", at, at, (at, at), None, ()) for at in (70, 80)
     )
     report = MergeReport(a, files, (), loops, wrong, ())
-    assert list(_contradictions(report)) == [
+    assert list(contradictions(report)) == [
         "a and b miss each other in 3 places, at worst by 9 us",
         "between a and b something ends before it begins 2 times, at worst by 80 ns at least",
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from building import BOOTTIME, event, snapshot, trace
 
@@ -86,4 +88,6 @@ def test_the_command_takes_it(tmp_path, tracetime, n):
         path.write_bytes(trace(snapshot({BOOTTIME: S}), event(2 * S, BOOTTIME)))
     code, out, _ = tracetime("merge", *paths, *more, "--orders", "flows")
     assert code == (2 if more else 0)
-    assert "tied by flows from the one file to the other (40 orders)" in out
+    assert "tied by flows from the one file to the other (40 orders)" in " ".join(out.split())
+    row = next(line for line in out.splitlines() if line.startswith("b.pftrace "))
+    assert re.search(r"a\.pftrace +40 messages +\S+ .*± .* ± .* ppm", row)

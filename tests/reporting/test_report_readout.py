@@ -11,6 +11,7 @@ from reading import opened
 
 import tracetime
 from tracetime import ClockDomain, ClockGraph
+from tracetime.reporting.measure import HalfWidths
 from tracetime.reporting.readout import bar_in_words, pair_readout
 
 pytest_plugins = ["browser"]
@@ -182,4 +183,5 @@ def test_outliers_come_last_as_in_the_picture():
     assert references[-1] == 7 * S
     assert sorted(references.tolist()) == at.tolist()
     assert [zone["text"] for zone in made["zones"]] == ["1: outlier, +50 ms"]
-    assert bar_in_words("b", curves).startswith("b: median ± 1.03 us")
+    bars = HalfWidths(1_030.0, 2_000.0, None)
+    assert bar_in_words("b", bars, curves).startswith("b: median ± 1.03 us, widest ± 2 us")

@@ -264,7 +264,11 @@ def test_a_healthy_trace_is_one_screen(visit, tmp_path):
     # There is nothing to draw, so Bokeh does not run.
     assert page.evaluate("window.Bokeh === undefined")
     assert page.locator("details.pair[open]").count() == 0
-    assert page.locator("details.pair .line").first.inner_text().startswith("error bar at most ± ")
+    assert (
+        page.locator("details.pair .line")
+        .first.inner_text()
+        .startswith("error bar of its events at most ± ")
+    )
     phone = visit(path, viewport={"width": 390, "height": 844})
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
 

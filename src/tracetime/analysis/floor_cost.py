@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from tracetime.analysis.event_bars import EventBars
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.json_facts import Document, as_json
 from tracetime.columns.arrays import known_of, values_of
@@ -166,6 +167,9 @@ class FloorCost(Document):
         other_ways: whether a clock has several paths to the trace clock, or none in one hop: floor
             may have placed its events by another, which is not examined.
         drift_ns: how far the offset of a clock changed over the whole trace, at most.
+        is_of_events: whether every event was placed.
+        compared: the clocks that were compared at snapshots.
+        bars: the bars of the events, and by how much later floor puts them.
         leaves_bars: whether floor's time was seen outside of the tube's bar. While it is within, no
             two events can be in an order that their bars rule out.
     """
@@ -186,6 +190,9 @@ class FloorCost(Document):
         self.other_ways = False
         self.settled = True
         self.leaves_bars = False
+        self.is_of_events = False
+        self.compared: list[ClockId] = []
+        self.bars = EventBars()
         self._ordered: list[tuple[Values, Values, Values]] = []
         self._n_ordered = 0
 
@@ -193,6 +200,11 @@ class FloorCost(Document):
         """Note the largest distance between two placings of the same events of one clock."""
         if len(floor):
             self.note(clock, int(distances(floor, estimate).max()))
+            self.bars.shift(clock, floor, estimate)
+
+    def bound(self, clock: ClockId, read: Values, earliest: Values, latest: Values) -> None:
+        """Note the bars of events of one clock."""
+        self.bars.bound(clock, read, earliest, latest)
 
     def untie(self, clock: ClockId) -> None:
         """Note that the tube has no path, or an open bar, for events that floor places."""
@@ -210,6 +222,7 @@ class FloorCost(Document):
         self.events_reordered = events.events_reordered
         self.clocks_left_out = 0
         self.untied = events.untied
+        self.is_of_events, self.bars = True, events.bars
         self.settled = True
 
     @property
@@ -328,7 +341,8 @@ def floor_cost_at_snapshots(
     cost.other_ways = any(listed[k] not in one_way for k in away)
     cost.drift_ns = int(drifts[away].max(initial=0))
     away.sort(key=lambda k: (-float(changes[k]), listed[k].order()))
-    for clock in (listed[k] for k in away[:most]):
+    cost.compared = [listed[k] for k in away[:most]]
+    for clock in cost.compared:
         span = None if spans_ns is None else spans_ns[clock]
         with suppress(TracetimeError):
             _compare_at_ends(cost, graph, clock, trace_clock, span, late and clock in one_way)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime._kernels.common.columns import count_between, sum_within
+from tracetime.analysis.event_bars import EventSample
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import known_of
 from tracetime.errors import REASONS, RESOLVED
@@ -248,10 +249,12 @@ class EventCounts:
         rows: how many there are.
         kinds: rows by codes of kind and status.
         to_time: what is counted of that column.
+        sample: some of the rows.
     """
 
     def __init__(self) -> None:
         self.rows = 0
+        self.sample = EventSample()
         self.kinds: Counter[tuple[int, int]] = Counter()
         self.to_time = TargetCounts()
         # The trace names its clocks and machines at its end: until then, by machine_id.
@@ -261,6 +264,7 @@ class EventCounts:
     def add(self, columns: Columns) -> None:
         """Count the rows of a batch."""
         self.rows += len(columns["status"])
+        self.sample.add(columns)
         codes = columns["kind"].astype(np.intp) * len(REASONS) + columns["status"]
         counts = np.bincount(codes)
         for code in np.flatnonzero(counts).tolist():

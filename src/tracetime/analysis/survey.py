@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.analysis.contradictions import Contradiction, contradiction
+from tracetime.analysis.event_bars import EventBars, widest_in_trace
 from tracetime.analysis.event_distances import ReadingSpans, Strays
 from tracetime.analysis.floor_cost import FloorCost, OrderCheck
 from tracetime.analysis.groups import Between, Counts, Group, GroupCounter, places_of
@@ -76,8 +77,10 @@ class Survey:
         trace: read from its start by this.
         tolerance_ns: an event may be misplaced by so much without an error.
         watch: is given every batch of `Trace.columns`, in order.
+        place: whether to place events by the tube, for `bars`, also where no finding needs it.
 
     Attributes:
+        bars: the bars of placed events; None where they are not placed, for too many clocks.
         late: clocks of events that later snapshots of the file would place elsewhere: how many by
             more than is healthy, and by how much at most, ns.
         late_wakings: see `TraceReading`.
@@ -88,7 +91,12 @@ class Survey:
     """
 
     def __init__(
-        self, trace: Trace, tolerance_ns: int, watch: Callable[[Columns], None] | None = None
+        self,
+        trace: Trace,
+        tolerance_ns: int,
+        watch: Callable[[Columns], None] | None = None,
+        *,
+        place: bool = False,
     ) -> None:
         if tolerance_ns < 0:
             raise UsageError(f"tolerance_ns is {tolerance_ns}: use 0 or more")
@@ -118,6 +126,14 @@ class Survey:
         self._has_late_snapshots = trace.late_snapshots is not None
         self._floor_cost = FloorCost(reordered=0)
         self._orders = self._order_check()
+        self.bars: EventBars | None = None
+        self._placer: ErrorBars | None = None
+        if place and len(self.infos) <= self.most_examined:
+            cost = FloorCost(reordered=0)
+            self._placer = ErrorBars(
+                self.graph, self.trace_clock, trace.machines, "estimated", {}, cost
+            )
+            self.bars = cost.bars
         self._read(watch)
 
     def _read(self, watch: Callable[[Columns], None] | None) -> None:
@@ -132,6 +148,8 @@ class Survey:
                 self.strays.add(columns, numbers)
             if self._orders is not None:
                 self._orders.add(columns, numbers)
+            if self._placer is not None:
+                self._placer.place(columns)
             if watch is not None:
                 watch(columns)
         self._floor_cost.finish()
@@ -310,6 +328,14 @@ class Survey:
         """The number of events that floor puts in another order than they had by their bars."""
         return self._floor_cost.events_reordered or 0
 
+    def widest_bars(self) -> EventBars:
+        """The widest bars on trace time that readings of each clock's events have."""
+        spans: dict[ClockId, tuple[int, int]] = {}
+        for group in self.of(REASONS[RESOLVED]):
+            low, high = spans.get(group.clock, (group.low_ns, group.high_ns))
+            spans[group.clock] = min(low, group.low_ns), max(high, group.high_ns)
+        return widest_in_trace(self.graph, self.trace_clock, spans)
+
     @cached_property
     def straying_ns(self) -> dict[ClockId, int]:
         """The largest healthy distance, ns, of clocks that snapshots place further apart."""
@@ -330,6 +356,11 @@ class Survey:
             clock.clock not in _EQUATED or info.first_ns or info.last_ns
             for clock, info in self.infos.items()
         )
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether anything relates its clocks: without, nothing about them can be checked."""
+        return self.has_snapshots or bool(self.graph.state.orders.pairs())
 
     @property
     def equated(self) -> ClockId | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 import click
 
@@ -24,10 +24,11 @@ from tracetime.commands.output import result_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text
 from tracetime.commands.terminal import echo
-from tracetime.errors import UsageError
+from tracetime.errors import TracetimeError, UsageError
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
+    from tracetime.graph.clock_graph import ClockGraph
     from tracetime.graph.explanation import Explanation
     from tracetime.graph.tube.explanation import TubeExplanation
     from tracetime.graph.tube.results import Bars
@@ -36,14 +37,29 @@ if TYPE_CHECKING:
 REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
 
 
+class Ends(TypedDict):
+    """The ends of the tube's bar, within which the true result is.
+
+    Attributes:
+        earliest: the lower end; null where it is open.
+        latest: the upper end; null where it is open.
+    """
+
+    earliest: int | None
+    latest: int | None
+
+
 class At(TypedDict):
     """A conversion.
 
     Attributes:
         trace: the trace, as it was named.
+        true_between: with floor, the bar that holds the true result. Null with the tube, which has
+            these ends itself, and where the tube has no way.
     """
 
     trace: str
+    true_between: Ends | None
 
 
 @click.command("at", cls=Command)
@@ -107,10 +123,11 @@ def command(  # noqa: PLR0913  a parameter for each option
     For an incremental clock TIME is the absolute value. Put -- before a TIME below 0. A clock is a
     name (MONOTONIC), a number (6, 0x8a01b2c3), a name with dots (com.example.gpu) or 64@seq7.
 
-    The result is in ns, whatever the unit of its clock. With --policy tube it has an error bar, and
-    says what that rests on. Only the tube converts from or to a clock that counts ticks (TSC, or
-    one with --clock-rate); a result of such a clock is in ticks. If TIME is outside the snapshots
-    and orders, the output says how far.
+    The result is in ns, whatever the unit of its clock. Floor's is followed by the ends of the bar
+    within which the true one is. With --policy tube that bar is around the tube's own estimate, and
+    the output says what it rests on. Only the tube converts from or to a clock that counts ticks
+    (TSC, or one with --clock-rate); a result of such a clock is in ticks. If TIME is outside the
+    snapshots and orders, the output says how far.
 
     \b
     More examples:
@@ -131,21 +148,50 @@ def command(  # noqa: PLR0913  a parameter for each option
         if policy != "tube":
             warn_of_unused(limits)
         explanation = _explain(opened, value, src, dst, sequence, near, policy, bars)
+        between = None
+        if policy == "floor":
+            between = _between(opened.clocks, explanation, bars)
         truncated = opened.truncated
     if truncated is not None:
         echo(f"warning: reading stopped early: {truncated}", err=True)
     if as_json:
-        facts: At = {"trace": trace}
+        facts: At = {
+            "trace": trace,
+            "true_between": None
+            if between is None
+            else {"earliest": between.earliest, "latest": between.latest},
+        }
         print_json(facts | explanation.to_dict())
     else:
         screen = console()
-        for line in str(explanation).split("\n"):
+        first, *lines = str(explanation).split("\n")
+        if policy == "floor" and explanation.steps:
+            lines = [f"  {_true(between)}", *lines]
+        for line in (first, *lines):
             print_text(screen, line, hanging="     ")
         ends = (explanation.src, explanation.value), (explanation.dst, explanation.result)
         for clock, ns in ends:
             if clock.clock in WALL:
                 echo(f"{clock} {ns} is {format_wall_time(ns)}")
     return CHECK_FAILED if strict and explanation.outside is not None else DONE
+
+
+def _between(
+    graph: ClockGraph, floor: Explanation | TubeExplanation, bars: Bars
+) -> TubeExplanation | None:
+    """The tube's conversion of what floor converted; None where it has no way."""
+    try:
+        found = graph.explain(floor.value, floor.src, floor.dst, policy="tube", bars=bars)
+    except TracetimeError:
+        return None
+    return cast("TubeExplanation", found)
+
+
+def _true(tube: TubeExplanation | None) -> str:
+    """The bar that holds the true result, in words."""
+    if tube is None:
+        return "how far off that can be is not known: the tube has no way there"
+    return f"true {tube.in_words} by the tube's {tube.bars} bars"
 
 
 def _explain(  # noqa: PLR0913  the options of the command that concern the conversion

@@ -23,6 +23,7 @@ from tracetime.commands.show import (
     print_json,
     print_table,
     print_warnings,
+    print_widest,
 )
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
@@ -30,6 +31,7 @@ from tracetime.graph.clock_names import coverage
 from tracetime.text import count, duration, printable
 
 if TYPE_CHECKING:
+    from tracetime.analysis.event_bars import EventBars
     from tracetime.clocks.json_types import Count
     from tracetime.errors import TraceError
     from tracetime.graph.clock_graph import ClockGraph
@@ -97,16 +99,30 @@ def command(
             _print(opened.source, every)
 
 
-@as_json("clock unit_ns incremental monotonic snapshots first_ns last_ns name scope")
+class _Widest(TypedDict):
+    """The widest error bar of a clock on trace time, as a half-width.
+
+    Attributes:
+        at_most_ns: half of it, ns; null: a side of it is open.
+        at: the reading that has it, in the unit of the clock.
+    """
+
+    at_most_ns: Count | None
+    at: int
+
+
+@as_json("clock unit_ns incremental monotonic snapshots first_ns last_ns name scope bar")
 @dataclass(frozen=True, slots=True)
 class _ListedClock(ClockFacts):
     """A clock, and its readings.
 
     Attributes:
         name: the name that the trace or --clock-name declares.
+        bar: its widest error bar; null: not looked for, or nothing leads to trace time.
     """
 
     name: str | None
+    bar: _Widest | None
 
 
 class _Edge(TypedDict):
@@ -169,11 +185,18 @@ class Clocks(TypedDict):
 
 
 def _facts(trace: Trace) -> Clocks:
+    from tracetime.analysis.event_bars import widest_in_trace
+    from tracetime.graph.clock_graph import inner
+
     graph = trace.clocks
+    bars = widest_in_trace(inner(graph), trace.trace_clock, {})
     return {
         "trace": trace.path,
         "trace_clock": trace.trace_clock,
-        "clocks": [_ListedClock(*info, graph.names.get(info.clock)) for info in graph.clocks()],
+        "clocks": [
+            _ListedClock(*info, graph.names.get(info.clock), _widest(bars, info))
+            for info in graph.clocks()
+        ],
         "edges": _edges(graph),
         "series": graph.series(),
         "orders": [
@@ -186,6 +209,13 @@ def _facts(trace: Trace) -> Clocks:
         "events_dropped": trace.events_dropped,
         "truncated": trace.truncated,
     }
+
+
+def _widest(bars: EventBars, info: ClockInfo) -> _Widest | None:
+    found = bars.of([info.clock])
+    if found is None:
+        return None
+    return {"at_most_ns": found.at_most_ns, "at": found.at_ns // info.unit_ns}
 
 
 def _most_edges(graph: ClockGraph) -> int:
@@ -203,6 +233,9 @@ def _edges(graph: ClockGraph) -> list[_Edge] | None:
 
 
 def _print(trace: Trace, every: bool) -> None:
+    from tracetime.analysis.event_bars import widest_in_trace
+    from tracetime.graph.clock_graph import inner
+
     graph, screen = trace.clocks, console()
     infos = graph.clocks()
     echo(f"Trace time is {printable(graph.name(trace.trace_clock))}.")
@@ -223,6 +256,8 @@ def _print(trace: Trace, every: bool) -> None:
     for info in infos:
         lines.setdefault(names[info.clock], []).append(info)
     print_table(screen, "Clocks", columns, lines.items(), partial(_clock_cells, trace.trace_clock))
+    bars = widest_in_trace(inner(graph), trace.trace_clock, {})
+    print_widest(screen, printable(graph.name(trace.trace_clock)), bars, lines.items())
     series = Counter[str]()
     for clocks, snapshots in graph.series():
         series[", ".join(names[clock] for clock in clocks)] += snapshots

@@ -24,6 +24,7 @@ from tracetime.commands.options import (
 from tracetime.commands.output import file_for, output_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import (
+    bar_cells,
     console,
     fold,
     in_no_slice,
@@ -109,6 +110,7 @@ def _print_events(screen: Console, summary: Summary, names: Mapping[ClockId, str
         columns = ("clock", "scope", ">snapshots", ">coverage", ">events", ">unresolved")
         lines = _by_name(summary.clocks, names)
         print_table(screen, "Clocks", columns, lines.items(), _clock_cells)
+    _print_bars(screen, summary, names)
     cost = _floor_cost(summary, names)
     if cost:
         echo()
@@ -125,6 +127,22 @@ def _print_events(screen: Console, summary: Summary, names: Mapping[ClockId, str
         for reason in summary.reasons:
             print_text(screen, _reason(reason, names), "  ", " " * 4)
             print_text(screen, named(reason.advice, names), " " * 4, " " * 4)
+
+
+def _print_bars(screen: Console, summary: Summary, names: Mapping[ClockId, str]) -> None:
+    """Print how far off events can be, by clock; nothing where no bar is known, or wider than 0."""
+    home, noted = summary.trace_clock, summary.floor_cost.bars
+    known = {one.clock for one in summary.error_bars if one.clock != home or one.at_most_ns}
+    rows = []
+    for name, uses in _by_name(summary.clocks, names).items():
+        here = [use.clock for use in uses if use.events > use.unresolved and use.clock.clock]
+        if not here or (here == [home] and home not in known):
+            continue
+        events = f"{sum(use.events for use in uses):,}"
+        rows.append((name, events, *bar_cells(noted.of(here), known.issuperset(here))))
+    if known:
+        columns = ("clock", ">events", ">bar at most", ">median", ">drawn late by")
+        print_table(screen, "How far off events can be", columns, rows)
 
 
 def _was_converted(use: ClockUse, summary: Summary) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, TypedDict
 
 import click
@@ -14,7 +14,15 @@ from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import json_option, limits_of_reading, tolerance_option, traces_in
 from tracetime.commands.output import result_option
 from tracetime.commands.progress import Progress
-from tracetime.commands.show import console, print_json, print_result, print_text, wrap
+from tracetime.commands.show import (
+    console,
+    fold,
+    print_json,
+    print_result,
+    print_text,
+    print_widest,
+    wrap,
+)
 from tracetime.commands.terminal import echo, echo_error
 from tracetime.errors import TraceError, TracetimeError, UsageError
 from tracetime.text import count, did_you_mean, printable
@@ -23,9 +31,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
+    from tracetime.analysis.event_bars import EventBars
+    from tracetime.analysis.survey import Survey
     from tracetime.clocks.ids import ClockId
     from tracetime.clocks.json_types import Count, FindingCode, NotEmpty, Status
     from tracetime.doctor import Finding
+    from tracetime.graph.info import ClockInfo
     from tracetime.trace.trace import Trace
 
 _COLOURS: Final[dict[str, str]] = {"error": "red", "warning": "yellow", "info": "blue"}
@@ -94,7 +105,8 @@ def command(
       tracetime doctor trace.pftrace --events clock-without-snapshot
       tracetime doctor trace.pftrace --fail-on error --tolerance 100us
     """
-    from tracetime.doctor import SEVERITIES, diagnose
+    from tracetime.analysis.survey import Survey
+    from tracetime.doctor import SEVERITIES, findings_of
 
     if code is not None:
         _check_code(code)
@@ -109,7 +121,8 @@ def command(
         for path, opened in traces_in(traces, options, with_damage=True):
             try:
                 with progress.follow(opened()) as trace:
-                    findings = diagnose(trace, tolerance)
+                    survey = Survey(trace, tolerance)
+                    findings, bars = findings_of(survey), survey.widest_bars()
                     events = None if code is None else _events(trace, findings, code)
                     own_names = trace.clocks.names
                     present |= {info.clock for info in trace.clocks.clocks()}
@@ -123,14 +136,16 @@ def command(
                     echo_error("tracetime: error", str(named))
                 continue
             worst = min([worst, *(SEVERITIES.index(finding.severity) for finding in findings)])
-            result: Read = {"trace": path, "findings": findings}
+            result: Read = {"trace": path, "findings": findings, "bars": _facts(survey, bars)}
             if events is not None:
                 result["events"] = events.to_pylist()
             results.append(result)
             if as_json:
                 continue
             if code is None or events is None:
-                _print(path, [one.with_names(own_names) for one in findings], verbose)
+                shown = [one.with_names(own_names) for one in findings]
+                _print(path, shown, verbose, survey.has_evidence)
+                _print_bars(survey, bars, own_names)
             else:
                 _print_events(path, findings, code, events)
     if as_json:
@@ -172,17 +187,33 @@ class FindingEvent(TypedDict):
     off_ns: int | None
 
 
+class WidestBar(TypedDict):
+    """The widest error bar of a clock on trace time, as a half-width.
+
+    Attributes:
+        clock: the clock.
+        at_most_ns: half of the bar, ns; null: a side of it is open.
+        at: the reading that has it, in the unit of the clock.
+    """
+
+    clock: ClockId
+    at_most_ns: Count | None
+    at: int
+
+
 class Read(TypedDict):
     """A trace that was read.
 
     Attributes:
         trace: the trace, as it was named.
         findings: what is wrong, the worst first.
+        bars: the widest error bar of each clock on trace time, of at most 40 clocks.
         events: with --events, the events of the findings with that code.
     """
 
     trace: str
     findings: Sequence[Finding]
+    bars: list[WidestBar]
     events: NotRequired[list[FindingEvent]]
 
 
@@ -208,6 +239,23 @@ class Doctor(TypedDict):
 
     schema: Literal[1]
     traces: Annotated[list[Read | Unread], NotEmpty]
+
+
+def _facts(survey: Survey, bars: EventBars) -> list[WidestBar]:
+    found = ((info, bars.of([info.clock])) for info in survey.infos.values())
+    return [
+        {"clock": info.clock, "at_most_ns": bar.at_most_ns, "at": bar.at_ns // info.unit_ns}
+        for info, bar in found
+        if bar is not None
+    ]
+
+
+def _print_bars(survey: Survey, bars: EventBars, names: Mapping[ClockId, str]) -> None:
+    lines: dict[str, list[ClockInfo]] = {}
+    for clock, name in fold(survey.infos, labels=names).items():
+        lines.setdefault(name, []).append(survey.infos[clock])
+    home = printable(survey.graph.name(survey.trace_clock))
+    print_widest(console(), home, bars, lines.items())
 
 
 def _check_code(code: str) -> None:
@@ -252,14 +300,16 @@ def _print_events(path: str, findings: list[Finding], code: str, events: pa.Tabl
         print_result(Result(shown.schema, iter(shown.to_batches())), _MOST_EVENTS, None)
 
 
-def _print(path: str, findings: list[Finding], verbose: bool) -> None:
-    from tracetime.doctor.finding import faults
+def _print(path: str, findings: list[Finding], verbose: bool, is_checked: bool) -> None:
+    from tracetime.doctor.finding import NOTHING_TO_CHECK, faults
 
     screen = console()
     path = printable(path)
     counts = Counter[str](finding.severity for finding in findings)
     if not counts["error"] and not counts["warning"]:
-        verdict = f"no errors or warnings, {counts['info']} info" if faults(findings) else _IN_ORDER
+        verdict = _IN_ORDER if is_checked else f"{NOTHING_TO_CHECK}."
+        if faults(findings):
+            verdict = f"no errors or warnings, {counts['info']} info"
         echo(f"{path}: {verdict}")
     else:
         found = [

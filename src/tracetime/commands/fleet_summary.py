@@ -74,9 +74,11 @@ def command(
         page: Page = {"report": out, "bytes": written}
         print_json(summary.to_dict() | page)
     elif out != "-":
-        _print(summary)
-        if out is not None:
-            echo(f"\nreport: {printable(out)} ({size(written)})")
+        if out is None:
+            _print(summary)
+        else:
+            _print_shortly(summary)
+            echo(f"report: {printable(out)} ({size(written)})")
     return CHECK_FAILED if _is_failure(summary, fail_on) else DONE
 
 
@@ -111,9 +113,32 @@ def _print(summary: DataSetSummary) -> None:
         print_text(screen, f"traces are named below {printable(folder)}", hanging="  ")
     if summary.comparison is not None:
         _print_worse(screen, summary, folder)
+    _print_outliers(screen, summary, folder)
     _print_findings(screen, summary, folder)
     _print_pairs(screen, summary)
-    _print_outliers(screen, summary, folder)
+
+
+def _print_shortly(summary: DataSetSummary) -> None:
+    """Print what is odd in four lines: the page has all."""
+    from tracetime.fleet.summary_text import measure_name, pair_name, value_text, verdict
+
+    worse = ""
+    if summary.comparison is not None:
+        figures = count(len(summary.comparison.worse), "figure")
+        worse = f"; {figures} worse than in {printable(summary.comparison.against)}"
+    echo(f"{printable(summary.dataset)}: {verdict(summary)}{worse}")
+    outliers = count(len(summary.outliers) + summary.outliers_left_out, "outlier")
+    for far in summary.outliers[:1]:
+        what = f"{measure_name(far.measure)} of {pair_name(far.clock, far.reference)}"
+        value = value_text(far.measure, far.value)
+        outliers += f", the farthest {printable(far.trace)}: {what} {value}"
+    echo(outliers)
+    wrong = [one for one in summary.findings if one.severity != "info"]
+    codes = ", ".join(dict.fromkeys(one.code for one in wrong))
+    echo(f"errors and warnings: {codes or 'none'}")
+    models = [f"{printable(one.model)} ({one.traces:,})" for one in summary.models]
+    more = f" and {len(models) - _MOST_MODELS:,} more" if len(models) > _MOST_MODELS else ""
+    echo(f"{count(len(models), 'model')}: {', '.join(models[:_MOST_MODELS])}{more}")
 
 
 def _print_worse(screen: Console, summary: DataSetSummary, folder: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypedDict
@@ -13,9 +14,9 @@ from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options
 from tracetime.commands.options import json_option, reading_options
 from tracetime.commands.progress import Progress
-from tracetime.commands.show import console, print_json, print_text, size
+from tracetime.commands.show import console, print_json, print_table, print_text, size
 from tracetime.commands.terminal import echo
-from tracetime.text import count, duration, printable, signed_duration
+from tracetime.text import count, duration, half_width, printable, signed_duration
 from tracetime.verbs.event_baking.reasons import REASONS
 
 if TYPE_CHECKING:
@@ -32,8 +33,23 @@ _PROCESSES: Final = 2
 _MOST_PAIRS: Final = 6
 """So many pairs of files are named with one reason; --json names all."""
 
+_MOST_STEPS: Final = 8
+"""So many steps are told one by one; the table has their number."""
+
 _MOST_PIDS: Final = 4
 """So many pids are named."""
+
+
+_MOST_NAMES: Final = 2
+"""So many files that one is tied with are named in its row."""
+
+_TIES: Final = {
+    "clocks": "clocks of one boot",
+    "sync": "a given offset",
+    "wall_clocks": "wall clocks",
+    "messages": "{n} messages",
+    "together": "{n} collectives",
+}
 
 
 class Merge(TypedDict):
@@ -184,17 +200,17 @@ def _print(screen: Console, report: MergeReport) -> None:
         echo(f"note: left out: {text}", err=True)
     for name, value in report.attributes:
         print_text(screen, f"{printable(name)}: {printable(str(value))}", hanging="  ")
-    for file in report.files:
-        for line in _lines(file, report):
-            print_text(screen, line, hanging="  ")
+    _print_files(screen, report)
     for line in _boots(report):
         print_text(screen, line, hanging="  ")
     for line in _shared_pids(report):
         print_text(screen, line, hanging="  ")
     for line in contradictions(report):
         print_text(screen, f"contradiction: {line}", hanging="  ")
-    for step in report.steps:
+    for step in report.steps[:_MOST_STEPS]:
         print_text(screen, _step(step, report), hanging="  ")
+    if len(report.steps) > _MOST_STEPS:
+        echo(f"and {count(len(report.steps) - _MOST_STEPS, 'step')} more")
     for one in report.suspends:
         name = printable(report.files[one.file].name)
         text = (
@@ -260,35 +276,22 @@ def _step(step: ClockStep, report: MergeReport) -> str:
 
 
 def _boots(report: MergeReport) -> Iterator[str]:
-    """The files of one boot; of files that are not, for one reason, their number."""
-    apart: dict[str, list[str]] = {}
+    """The files of one boot, and those that are not; of many for one reason their number."""
+    decided: dict[tuple[bool, str], list[str]] = {}
     for decision in report.boots:
-        names = " and ".join(
-            printable(report.files[n].name) for n in (decision.one, decision.other)
-        )
-        if not decision.same and any(report.files[n].empty for n in (decision.one, decision.other)):
-            continue
-        if decision.same:
-            yield f"{names}: one boot: {decision.reason}"
-        else:
-            apart.setdefault(decision.reason, []).append(names)
-    for reason, pairs in apart.items():
+        files = [report.files[n] for n in (decision.one, decision.other)]
+        if decision.same or not any(file.empty for file in files):
+            names = " and ".join(printable(file.name) for file in files)
+            decided.setdefault((decision.same, decision.reason), []).append(names)
+    for (same, reason), pairs in decided.items():
+        what = "one boot" if same else "different machines or boots"
         named = pairs if len(pairs) <= _MOST_PAIRS else [f"{len(pairs):,} pairs of files"]
         for pair in named:
-            yield f"{pair}: different machines or boots: {reason}"
+            yield f"{pair}: {what}: {reason}"
 
 
 def _file_of(clock: ClockId, report: MergeReport) -> str:
     return next((file.name for file in report.files if file.clock == clock), str(clock))
-
-
-def _lines(file: FileReport, report: MergeReport) -> list[str]:
-    name = printable(file.name)
-    lines = [f"{name}: {place(file, report)}"]
-    if file.truncated is not None:
-        lines.append(f"  reading stopped early: {file.truncated}")
-    lines += [f"  tied by {printable(tie.said)}" for tie in file.ties]
-    return lines + [f"  not by {what}" for what in file.looked_for]
 
 
 def place(file: FileReport, report: MergeReport) -> str:
@@ -311,7 +314,7 @@ def place(file: FileReport, report: MergeReport) -> str:
         bar = f"{why}: the bar is open"
     else:
         bar = f"+- {duration(file.half_width_ns)}, +- {duration(file.worst_half_width_ns)} at worst"
-    drift = drift_text(file.drift_ppm)
+    drift = drift_text(file.drift_ppm, file.drift_half_ppm)
     first = report.trace_time or printable(report.files[0].name)
     text = f"{signed_duration(file.offset_ns)} to {first}, {drift}, {bar}"
     if file.read_twice:
@@ -319,3 +322,83 @@ def place(file: FileReport, report: MergeReport) -> str:
             f"; its clock was set back and may have read {file.read_twice} of 257 instants twice"
         )
     return text
+
+
+def _print_files(screen: Console, report: MergeReport) -> None:
+    """Print a row for each file; below them what there is to say of some."""
+    columns = (
+        "file",
+        "machine",
+        "tied with",
+        "by",
+        ">offset",
+        ">bar",
+        ">at most",
+        ">drift",
+        ">steps",
+    )
+    print_table(screen, "", columns, report.files, partial(_cells, report), len(report.files))
+    echo()
+    ties = {tie for file in report.files for tie in file.ties}
+    for tie in sorted(ties) if len(ties) <= _MOST_PAIRS else ():
+        ends = " and ".join(printable(report.files[n].name) for n in (tie.one, tie.other))
+        print_text(screen, f"{ends}: tied by {printable(tie.said)}", hanging="  ")
+    for file in report.files:
+        for said in _said(file, report):
+            print_text(screen, f"{printable(file.name)}: {said}", hanging="  ")
+        for what in file.looked_for:
+            print_text(screen, f"  not by {what}", hanging="  ")
+
+
+def _cells(report: MergeReport, file: FileReport) -> tuple[str, ...]:
+    number = report.files.index(file)
+    others = [report.files[tie.one + tie.other - number].name for tie in file.ties]
+    others = list(dict.fromkeys(others))
+    kinds: Counter[str] = Counter()
+    for tie in file.ties:
+        kinds[tie.kind] += tie.ties
+    steps = sum(step.file == number for step in report.steps)
+    return (
+        printable(file.name),
+        str(file.clock.machine),
+        printable(", ".join(others))
+        if len(others) <= _MOST_NAMES
+        else f"{printable(others[0])} and {len(others) - 1} more",
+        ", ".join(_TIES[kind].format(n=f"{n:,}") for kind, n in kinds.items()),
+        *_place_cells(file, report),
+        f"{steps:,}" if steps else "",
+    )
+
+
+def _place_cells(file: FileReport, report: MergeReport) -> tuple[str, str, str, str]:
+    """The offset of a file, its median bar, the widest, and its drift."""
+    from tracetime.merging.pair_evidence import drift_text
+
+    if file.offset_ns is None:
+        return ("no events" if file.empty else "not tied"), "", "", ""
+    if file.clock == report.clock:
+        return "timeline", "", "", ""
+    median, widest = (
+        "open" if half is None else half_width(half)
+        for half in (file.half_width_ns, file.worst_half_width_ns)
+    )
+    drift = drift_text(file.drift_ppm, file.drift_half_ppm)
+    return signed_duration(file.offset_ns), median, widest, drift.removeprefix("drift ")
+
+
+def _said(file: FileReport, report: MergeReport) -> Iterator[str]:
+    """What there is to say of a file beside its row."""
+    if file.truncated is not None:
+        yield f"reading stopped early: {file.truncated}"
+    if file.empty:
+        yield "it has no event on its trace clock: nothing of it is placed or written"
+    elif file.offset_ns is None:
+        to = report.trace_time or "the first file"
+        yield f"nothing ties it to {to}: {printable(file.why_not or '')}"
+    elif file.half_width_ns is None:
+        why = "messages go one way only"
+        if report.suspends:
+            why = "nothing ties it on one side of a suspend"
+        yield f"{why}: the bar is open"
+    if file.read_twice:
+        yield f"its clock was set back and may have read {file.read_twice} of 257 instants twice"

@@ -11,7 +11,7 @@ from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
 from tracetime.commands.options import Seconds, json_option, reading_options
 from tracetime.commands.progress import Progress
-from tracetime.commands.show import console, print_json, print_table, print_text
+from tracetime.commands.show import console, print_json, print_table, print_text, shift_cell
 from tracetime.commands.terminal import echo
 from tracetime.errors import TraceError, UsageError
 from tracetime.text import count, duration
@@ -260,7 +260,12 @@ def _print_errors(tracks: ErrorTracks, name: Callable[[ClockId], str]) -> None:
             "",
             ("clock", ">events", ">at most", ">drawn late by"),
             [
-                (name(c.clock), f"{c.events:,}", duration(c.most_ns), _shift(c))
+                (
+                    name(c.clock),
+                    f"{c.events:,}",
+                    duration(c.most_ns),
+                    shift_cell(c.earliest_shift_ns, c.latest_shift_ns),
+                )
                 for c in tracks.clocks
             ],
         )
@@ -283,10 +288,3 @@ def _print_errors(tracks: ErrorTracks, name: Callable[[ClockId], str]) -> None:
             also = f", and {more:,} more" if more > 0 else ""
             print_text(screen, f"{what}: {listed}{also}", hanging="  ")
     echo()
-
-
-def _shift(one: ClockError) -> str:
-    if not (one.earliest_shift_ns or one.latest_shift_ns):
-        return ""
-    least, greatest = duration(one.earliest_shift_ns), duration(one.latest_shift_ns)
-    return least if least == greatest else f"{least} to {greatest}"

@@ -14,12 +14,14 @@ from tracetime.commands.options import json_option, tolerance_option, trace_opti
 from tracetime.commands.output import check_ending, file_for, output_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text, size
+from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.text import printable
 
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count
     from tracetime.doctor import Finding
+    from tracetime.reporting import Report as Page
 
 
 class _PicturedPair(TypedDict):
@@ -60,6 +62,7 @@ class Report(TypedDict):
     "The HTML file to write; - is standard output. By default the trace's name with .html added, "
     "here."
 )
+@click.option("--open", "opened_after", is_flag=True, help="Open the page in the browser.")
 @tolerance_option
 @limit_options
 @json_option
@@ -67,6 +70,7 @@ def command(
     trace: str,
     reading: dict[str, Any],
     out: str | None,
+    opened_after: bool,
     tolerance: int,
     as_json: bool,
     **limits: Any,
@@ -79,14 +83,16 @@ def command(
     \b
     Examples:
       tracetime report trace.pftrace -o report.html
+      tracetime report trace.pftrace --open
       tracetime report trace.pftrace -o - | ssh host 'cat > report.html'
       tracetime report trace.pftrace --clock-name 0x8a01b2c3=com.example.gpu
     """
-    from tracetime.doctor.finding import verdict
     from tracetime.formats import open_trace
     from tracetime.reporting import report
 
     to_stdout = out == "-"
+    if to_stdout and opened_after:
+        raise UsageError("--open shows a file, and -o - writes none: give -o FILE")
     if to_stdout and as_json:
         raise UsageError("--json writes the summary to standard output, as -o - does the page")
     domains = domains_of(limits)
@@ -112,7 +118,20 @@ def command(
             "left_out": page.left_out,
         }
         print_json(facts)
-        return
+    else:
+        _print(trace, page)
+    if opened_after and not _open(page.path):
+        echo("no browser could be started: open the page", err=True)
+
+
+def _open(path: str) -> bool:
+    """Open a file in the browser; return whether one could be started."""
+    import webbrowser
+
+    return webbrowser.open_new_tab(Path(path).resolve().as_uri())
+
+
+def _print(trace: str, page: Page) -> None:
     screen = console()
-    print_text(screen, f"{printable(trace)}: {verdict(page.findings)}.", hanging="  ")
+    print_text(screen, f"{printable(trace)}: {page.verdict}.", hanging="  ")
     print_text(screen, f"report: {printable(page.path)} ({size(page.size)})", hanging="  ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,16 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 from tracetime.clocks.json_facts import facts_of
 from tracetime.commands.terminal import echo
 from tracetime.graph import clock_names
-from tracetime.text import count, json_text, printable
+from tracetime.text import count, duration, half_width, json_text, printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console, OverflowMethod
     from rich.table import Table
 
+    from tracetime.analysis.event_bars import ClockBars, EventBars
     from tracetime.clocks.ids import ClockId
     from tracetime.errors import TraceError
     from tracetime.graph.arguments import PolicyName
+    from tracetime.graph.info import ClockInfo
     from tracetime.sql.session import Result
     from tracetime.trace.facts import TraceWarning
 
@@ -192,6 +195,9 @@ def in_no_slice(unresolved: int, how: str, policy: PolicyName) -> str:
 NARROWEST: Final = 72
 """Width that tables need; on a narrower terminal their lines wrap, and nothing is cut."""
 
+_PIPED: Final = 1 << 16
+"""Width of tables that no terminal shows."""
+
 _BEFORE_UNIT: Final = re.compile(r"(?<=\d) (?=(?:ns|us|ms|s|ppm|ticks)\b)")
 
 
@@ -199,7 +205,12 @@ def console() -> Console:
     """Return the console on stdout; it prints plain text if that is not a terminal."""
     from rich.console import Console
 
-    width = None if Console().width >= NARROWEST else NARROWEST
+    return _console(None if Console().width >= NARROWEST else NARROWEST)
+
+
+def _console(width: int | None) -> Console:
+    from rich.console import Console
+
     return Console(highlight=False, width=width)
 
 
@@ -238,6 +249,9 @@ def print_table(
     table = table_of(
         title, columns, map(cells, islice(waiting, MOST_ROWS if most is None else most))
     )
+    if not screen.is_terminal:
+        # What reads a pipe looks for whole names: there, no line is too long.
+        screen = _console(_PIPED)
     # Through a string, because rich fills every line up with spaces.
     with screen.capture() as capture:
         screen.print(table)
@@ -282,6 +296,51 @@ def table_of(
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table
+
+
+def print_widest(
+    screen: Console, home: str, bars: EventBars, lines: Iterable[tuple[str, list[ClockInfo]]]
+) -> None:
+    """Print the widest bar of each line's clocks on the trace clock, and where it is.
+
+    home: the name of the trace clock.
+    """
+    rows = []
+    for name, infos in lines:
+        found = bars.of(info.clock for info in infos)
+        if found is not None and found.at_most_ns != 0:
+            widest, *_ = bar_cells(found, all(bars.has(info.clock) for info in infos))
+            rows.append((name, widest, f"{found.at_ns // infos[0].unit_ns}"))
+    if rows:
+        columns = ("clock", ">at most", ">where it reads")
+        print_table(screen, f"Error bars on {home}", columns, rows)
+
+
+def bar_cells(bars: ClockBars | None, is_whole: bool) -> tuple[str, str, str]:
+    """Return the cells of the error bars of a line's clocks: at most, median, drawn late by.
+
+    is_whole: whether those of all its clocks are known; else one may be wider.
+    """
+    if bars is None:
+        return "-", "-", ""
+    widest = _half_width(bars.at_most_ns)
+    return (
+        widest if is_whole or bars.at_most_ns is None else f"≥ {duration(bars.at_most_ns)}",
+        "-" if bars.median_ns is None else _half_width(bars.median_ns),
+        "" if bars.late_ns is None else shift_cell(*bars.late_ns),
+    )
+
+
+def _half_width(ns: int | None) -> str:
+    return half_width(math.nan if ns is None else ns)
+
+
+def shift_cell(least: int, greatest: int) -> str:
+    """Return by how much later events are drawn than the estimate; empty where they never are."""
+    if not (least or greatest):
+        return ""
+    first, last = duration(least), duration(greatest)
+    return first if first == last else f"{first} to {last}"
 
 
 def size(n: int) -> str:

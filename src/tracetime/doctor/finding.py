@@ -162,6 +162,10 @@ def faults(findings: Iterable[Finding]) -> list[Finding]:
     return [f for f in findings if f.severity == "info" and f.code in FAULTS]
 
 
+NOTHING_TO_CHECK: Final = "nothing to check: no snapshot"
+"""The verdict on a trace whose clocks nothing relates."""
+
+
 def verdict(findings: Sequence[Finding]) -> str:
     """Return the findings in a sentence, without its full stop: "1 error and 2 warnings"."""
     counts = Counter[str](finding.severity for finding in findings)

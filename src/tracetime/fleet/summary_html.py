@@ -65,10 +65,10 @@ def page(summary: DataSetSummary) -> str:
     folder = common_folder(summary)
     sections = [
         _worse(summary, folder),
-        _findings(summary, folder),
-        _pairs(summary, folder),
         _outliers(summary, folder),
+        _findings(summary, folder),
         _models(summary),
+        _pairs(summary, folder),
     ]
     body = join(
         tag("a", "Skip to the findings", href="#findings", class_="skip"),

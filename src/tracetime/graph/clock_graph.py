@@ -557,8 +557,9 @@ class ClockGraph(GraphFacts):
         if reference == clock:
             raise UsageError(f"{reference} is compared with itself: name two clocks")
         with self._graph.lock:
-            pair = self._graph.tubes.pair(reference, clock)
-            return curves(pair, reference, span, origin_ns, most or MOST_POINTS)
+            tubes = self._graph.tubes
+            pair = tubes.pair(reference, clock)
+            return curves(tubes, pair, reference, span, origin_ns, most or MOST_POINTS)
 
     def plot(self, src: ClockLike, dst: ClockLike) -> UIElement:
         """Draw the offset of dst against src over the time of src: a Bokeh figure.

@@ -6,8 +6,9 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -18,8 +19,12 @@ from tracetime.columns.arrays import median, medians
 from tracetime.errors import ONE_SIDED, PLACED
 from tracetime.graph.decimation import decimate
 from tracetime.graph.tube.limits import ONE
-from tracetime.graph.tube.pair import Pair
+from tracetime.graph.tube.pair import Pair, to_ns, to_ticks
+from tracetime.graph.tube.results import Reached
 from tracetime.graph.values import Floats, Mask, Values, ascending, difference, if_it_fits
+
+if TYPE_CHECKING:
+    from tracetime.graph.tube.policy import TubePolicy
 
 MOST_POINTS: Final = 1200
 """Points of a curve, or snapshots, about; more are decimated."""
@@ -102,6 +107,7 @@ class Curves:
         n_snapshots, n_orders, n_breaks: how many there are in all.
         median_bar_ns, most_bar_ns, most_floor_ns: half-widths within the coverage, and the
             greatest error of floor; NaN where nothing is known, or one side of the bars is open.
+        drawn_bar_ns: the greatest half-width of all that is drawn, outside of the coverage, too.
         assumed: half-widths were assumed.
         steady: phase for an Allan deviation: (spacing_ns, offsets in ns) of the longest stretch of
             evenly spaced snapshots.
@@ -124,6 +130,7 @@ class Curves:
     n_breaks: int
     median_bar_ns: float
     most_bar_ns: float
+    drawn_bar_ns: float
     most_floor_ns: float
     assumed: bool
     steady: tuple[float, Floats] | None
@@ -141,7 +148,13 @@ def since(values: Values, origin: int) -> Floats:
     return if_it_fits(exact, values.astype(np.float64) - float(origin))
 
 
+_Convert = Callable[[Values], Reached]
+"""A conversion of readings of a pair's clock a to b, both in ns."""
+
+
+# long: a third of it is what it takes, and what it returns
 def curves(
+    tubes: TubePolicy,
     pair: Pair,
     hub: ClockId,
     span: tuple[int, int] | None = None,
@@ -151,16 +164,19 @@ def curves(
     """Make the picture of a pair.
 
     Args:
+        tubes: by which the bars are drawn: as conversions have them, whatever their path is.
         pair: its tube.
         hub: the one of its clocks that is the reference.
         span: readings of the reference that the picture must include.
         origin_ns: the reference's reading at time 0; that of the first snapshot where None.
         most: points of a curve, about.
     """
-    frame = _Frame(pair, hub, origin_ns)
+    frame = _Frame(pair, hub, _conversion(tubes, pair), origin_ns)
     found = pair.tube.discontinuities
     time = frame.time(frame.a, frame.offset)
-    sampled, most_bar, most_floor = _sampled(frame, _reach(span, pair, frame.forward), most)
+    sampled, most_bar, most_floor, drawn_bar = _sampled(
+        frame, _reach(span, pair, frame.forward), most
+    )
     breaks = []
     for d in found[:MOST_BREAKS]:
         ends = time[np.searchsorted(frame.a, [d.a_from, d.a_to]).clip(0, len(time) - 1)]
@@ -195,10 +211,28 @@ def curves(
         n_breaks=len(found),
         median_bar_ns=pair.known_bar_ns,
         most_bar_ns=most_bar,
+        drawn_bar_ns=drawn_bar,
         most_floor_ns=most_floor,
         assumed=pair.assumed,
         steady=_steady(frame),
     )
+
+
+def _conversion(tubes: TubePolicy, pair: Pair) -> _Convert:
+    """The conversion that events have; of a counter that wraps, that of the unfolded readings."""
+    if tubes.pairs.counter(pair.a) is not None or tubes.pairs.counter(pair.b) is not None:
+        return pair.tube.convert
+    rate = pair.rate_of(pair.b)
+
+    def convert(points: Values) -> Reached:
+        ticks = to_ticks(points, pair.a_rate, 0.5)[0]
+        reached = tubes.convert(ticks, pair.a, pair.b, "estimated")[0]
+        estimate, low, high = (to_ns(values, rate)[0] for values in reached[:3])
+        low = np.where(reached.earliest == INT64_MIN, INT64_MIN, low)
+        high = np.where(reached.latest == INT64_MAX, INT64_MAX, high)
+        return Reached(estimate, low, high, reached.status)
+
+    return convert
 
 
 class _Frame:
@@ -215,9 +249,9 @@ class _Frame:
         left: offsets less the trend.
     """
 
-    def __init__(self, pair: Pair, hub: ClockId, origin_ns: int | None) -> None:
+    def __init__(self, pair: Pair, hub: ClockId, convert: _Convert, origin_ns: int | None) -> None:
         evidence, found = pair.tube.evidence, pair.tube.discontinuities
-        self.pair = pair
+        self.pair, self.convert = pair, convert
         self.forward = hub == pair.a
         self.a, self.r = evidence.a, evidence.r
         self.number = pair.numbers[evidence.order[evidence.group]]
@@ -260,26 +294,115 @@ class _Frame:
         return since(at, self.origin - self.base) + offset
 
 
-def _sampled(frame: _Frame, reach: tuple[int, int], most: int) -> tuple[Sampled, float, float]:
-    """The tube, and within its coverage the greatest half-width and the greatest error of floor."""
+def _sampled(
+    frame: _Frame, reach: tuple[int, int], most: int
+) -> tuple[Sampled, float, float, float]:
+    """The tube, and the greatest half-width and error of floor: the former also of all drawn."""
     a = frame.a
-    points = _points(a, reach)
-    hidden = _within(points, frame.froms, frame.tos)
-    drawn = np.empty((5, len(points)))
-    for begin in range(0, len(points), _CHUNK):
-        some = slice(begin, begin + _CHUNK)
-        _draw(frame, points[some], hidden[some], drawn[:, some])
+    points, drawn = _refined(frame, _points(a, reach))
+    hidden = np.isnan(drawn[0])
     ends = np.zeros(len(points), dtype=bool)
     # They are readings of snapshots, which all are points.
     ends[np.searchsorted(points, np.append(frame.froms, frame.tos))] = True
-    chosen = decimate(most, list(drawn[1:]), ends)
+    kept = _bends(points, drawn, ends)
+    chosen = kept[decimate(most, [column[kept] for column in drawn[1:]], ends[kept])]
     covered = (points >= a[0]) & (points <= a[-1]) & ~hidden
     half, floor = drawn[3:]
     return (
         Sampled(_times(frame, points[chosen]), *(column[chosen] for column in drawn)),
         _most(half[covered]),
         _most(floor[covered]),
+        _most(half[~hidden]),
     )
+
+
+_PIXELS: Final = 400
+"""Pixels that a panel is high, twice what they are: what is nearer to a line is drawn by it."""
+
+_ACROSS: Final = 2000
+"""Pixels that a panel is wide, twice: the tube is looked at no closer."""
+
+_SPLIT: Final = 0.381966
+"""Where a gap is divided: not in its middle, where the two sides of a peak may cancel out."""
+
+_ROUNDS: Final = 11
+_MOST_REFINED: Final = 20_000
+"""Points that are added at most."""
+
+
+def _refined(frame: _Frame, points: Values) -> tuple[Values, Floats]:
+    """Points, with others between, so that lines from one to the next are what is drawn there."""
+    drawn = _all_drawn(frame, points)
+    near = max((int(points[-1]) - int(points[0])) // _ACROSS, 1)
+    open_ = np.ones(max(len(points) - 1, 0), dtype=bool)
+    for _ in range(_ROUNDS):
+        gaps = np.diff(points.view(np.uint64))
+        left = np.flatnonzero(open_ & (gaps > near))[:_MOST_REFINED]
+        if not len(left):
+            break
+        step = np.maximum((gaps[left] * _SPLIT).astype(np.uint64), np.uint64(1))
+        added = (points[left].view(np.uint64) + step).view(np.int64)
+        there = _all_drawn(frame, added)
+        share = step / gaps[left]
+        line = drawn[:, left] + share * (drawn[:, left + 1] - drawn[:, left])
+        bent = _off(there, line, _pixel(drawn)) > 1
+        order = np.argsort(np.append(points, added), kind="stable")
+        points = np.append(points, added)[order]
+        drawn = np.concatenate([drawn, there], axis=1)[:, order]
+        open_ = np.zeros(len(points) - 1, dtype=bool)
+        places = np.searchsorted(points, added[bent])
+        open_[places - 1] = open_[places] = True
+    return points, drawn
+
+
+def _pixel(drawn: Floats) -> Floats:
+    """The height of a pixel for each column: of the estimate and its bar, then of logarithms."""
+    ranges = []
+    for rows in (drawn[:3], np.log(np.maximum(drawn[3:], 1.0))):
+        known = rows[np.isfinite(rows)]
+        size = float(known.max() - known.min()) if len(known) else 0.0
+        ranges += [max(size, 1e-9) / _PIXELS] * len(rows)
+    return np.array(ranges)[:, None]
+
+
+def _off(one: Floats, other: Floats, pixel: Floats) -> Floats:
+    """How many pixels two curves are apart at most; infinite where one of them has a gap."""
+    logs = [np.append(c[:3], np.log(np.maximum(c[3:], 1.0)), axis=0) for c in (one, other)]
+    apart = np.abs(logs[0] - logs[1]) / pixel
+    gap = np.isnan(one) != np.isnan(other)
+    off: Floats = np.where(gap, np.inf, np.nan_to_num(apart, nan=0.0)).max(axis=0)
+    return off
+
+
+def _bends(points: Values, drawn: Floats, keep: Mask) -> Values:
+    """The points between which lines are what is drawn: of each line the worst is added."""
+    chosen = keep.copy()
+    gap = np.isnan(drawn)
+    turns = np.flatnonzero((gap[:, 1:] != gap[:, :-1]).any(axis=0))
+    chosen[turns] = chosen[turns + 1] = chosen[[0, -1]] = True
+    time, pixel = since(points, int(points[0])), _pixel(drawn)
+    filled = np.nan_to_num(drawn, nan=0.0, posinf=0.0, neginf=0.0)
+    while True:
+        at = np.flatnonzero(chosen)
+        line = np.stack([np.interp(time, time[at], column[at]) for column in filled])
+        off = _off(filled, line, pixel)
+        off[chosen] = 0
+        worst = np.maximum.reduceat(off, at[:-1])
+        owner = np.repeat(np.arange(len(at) - 1), np.diff(at))
+        hits = np.flatnonzero((off[: len(owner)] == worst[owner]) & (off[: len(owner)] > 1))
+        if not len(hits):
+            return at
+        chosen[hits[np.append(True, owner[hits][1:] != owner[hits][:-1])]] = True
+
+
+def _all_drawn(frame: _Frame, points: Values) -> Floats:
+    """What there is at some points, worked out in parts."""
+    hidden = _within(points, frame.froms, frame.tos)
+    drawn = np.empty((5, len(points)))
+    for begin in range(0, len(points), _CHUNK):
+        some = slice(begin, begin + _CHUNK)
+        _draw(frame, points[some], hidden[some], drawn[:, some])
+    return drawn
 
 
 def _draw(frame: _Frame, points: Values, hidden: Mask, columns: Floats) -> None:
@@ -287,7 +410,7 @@ def _draw(frame: _Frame, points: Values, hidden: Mask, columns: Floats) -> None:
 
     hidden: marks those that are not drawn, within zones; those without a bar are marked, too.
     """
-    there = frame.pair.tube.convert(points)
+    there = frame.convert(points)
     bad = ~is_any_of(there.status, PLACED)
     estimate, low, high = (_offsets(b, points, frame.base) for b in there[:3])
     is_open = there.status == ONE_SIDED
@@ -303,7 +426,7 @@ def _draw(frame: _Frame, points: Values, hidden: Mask, columns: Floats) -> None:
 
 def _times(frame: _Frame, points: Values) -> Floats:
     """When some points are, ns after the origin."""
-    there = frame.pair.tube.convert(points)
+    there = frame.convert(points)
     known = is_any_of(there.status, PLACED)
     return frame.time(points, np.where(known, _offsets(there.estimate, points, frame.base), 0.0))
 

@@ -27,7 +27,7 @@ from tracetime.merging.pair_evidence import (
     PairEvidence,
     SideEvidence,
 )
-from tracetime.merging.steps import ClockJumps
+from tracetime.merging.steps import ClockJumps, Drift
 from tracetime.merging.ties import Tie
 from tracetime.text import duration
 
@@ -75,7 +75,7 @@ class _Search:
     ) -> PairEvidence:
         traces, ends = self._traces, {self._one.number, self._other.number}
         over = _chain(traces.ties, self._one.number, self._other.number)
-        why_not, drift = None, None
+        why_not, drift = None, Drift(None, None)
         path: tuple[ClockId, ...] = ()
         instants: tuple[EvidenceInstant, ...] = ()
         try:
@@ -96,7 +96,8 @@ class _Search:
                 if {tie.one, tie.other} == set(pair)
             ),
             path=path,
-            drift_ppm=drift,
+            drift_ppm=drift.ppm,
+            drift_half_ppm=drift.half_ppm,
             instants=instants,
             why_not=why_not,
             contradictions=tuple(self._contradictions(concerned, contradictions, wrong_orders)),
@@ -124,7 +125,7 @@ class _Search:
         except ConversionError:
             return None
 
-    def _instants(self) -> tuple[float | None, tuple[EvidenceInstant, ...]]:
+    def _instants(self) -> tuple[Drift, tuple[EvidenceInstant, ...]]:
         if self._other.span is None:
             raise ConversionError(f"{self._other.name} has no event on its trace clock", "no_path")
         times = instants_of(self._other.span)
@@ -141,7 +142,7 @@ class _Search:
             "worst": int(np.argmax(widths)),
         }
         files = self._other.number, self._one.number
-        drift = self._jumps.drift_ppm(times, bounds.estimate, self._dst, files)
+        drift = self._jumps.drift(times, bounds, self._dst, files)
         return drift, tuple(self._instant(where, int(times[k])) for where, k in chosen.items())
 
     def _instant(self, where: str, time_ns: int) -> EvidenceInstant:

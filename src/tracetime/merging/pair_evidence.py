@@ -120,7 +120,9 @@ class EvidenceInstant:
     over: tuple[tuple[ClockId, ...], ...]
 
 
-@as_json("one other links over over_links path drift_ppm instants why_not contradictions")
+@as_json(
+    "one other links over over_links path drift_ppm drift_half_ppm instants why_not contradictions"
+)
 @dataclass(frozen=True, slots=True)
 class PairEvidence(Document):
     """The evidence between the trace clocks of two files; `str()` gives it as text.
@@ -133,6 +135,7 @@ class PairEvidence(Document):
         over_links: what ties these, each to the next.
         path: the clocks of the conversion, from the second file's; empty without.
         drift_ppm: how much faster the first file's clock runs; null: not tied, or no event.
+        drift_half_ppm: half the bar of that drift; null: open, or unknown.
         instants: what the bar rests on, where.
         why_not: why there are no instants; null where there are.
         contradictions: what disagrees among these clocks.
@@ -146,6 +149,7 @@ class PairEvidence(Document):
     over_links: tuple[Link, ...]
     path: tuple[ClockId, ...]
     drift_ppm: float | None
+    drift_half_ppm: float | None
     instants: tuple[EvidenceInstant, ...]
     why_not: str | None
     contradictions: tuple[str, ...]
@@ -174,7 +178,7 @@ class PairEvidence(Document):
             yield f"  path: {' -> '.join(map(self._name, self.path))}"
             for step in self.instants[0].steps:
                 yield f"  {self._ends(step)}: {_rests_on(step)}"
-            yield f"  drift over {other}: {drift_text(self.drift_ppm)}"
+            yield f"  drift over {other}: {drift_text(self.drift_ppm, self.drift_half_ppm)}"
         for instant in self.instants if len(self.path) > 1 else ():
             yield from self._of_instant(instant)
         yield from (f"  contradiction: {text}" for text in self.contradictions)
@@ -218,9 +222,11 @@ _WHERE = {
 }
 
 
-def drift_text(ppm: float | None) -> str:
-    """A drift in words; None: it is unknown."""
-    return "drift unknown" if ppm is None else f"{ppm:+.3f} ppm"
+def drift_text(ppm: float | None, half_ppm: float | None) -> str:
+    """A drift and half its bar in words; None: it is unknown, or the bar is open."""
+    if ppm is None:
+        return "drift unknown"
+    return f"{ppm:+.3f}{'' if half_ppm is None else f' ± {half_ppm:.3f}'} ppm"
 
 
 def _link(link: Link) -> str:

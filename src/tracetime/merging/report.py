@@ -100,6 +100,8 @@ class FileReport:
         offset_ns: the timeline's clock less its trace clock, in its middle; null: not tied.
         drift_ppm: how much faster the timeline's clock runs over it, where neither jumped; null
             where nothing says.
+        drift_half_ppm: half the bar of that drift, by the bars at both ends; null: open, or all of
+            the file is one instant.
         constant_error_ns: how far the estimate strays from that offset at most, ns.
         half_width_ns: half the bar, the median over it; null: open.
         worst_half_width_ns: half the bar at worst; null: open.
@@ -116,6 +118,7 @@ class FileReport:
     ties: tuple[Tie, ...]
     offset_ns: int | None = None
     drift_ppm: float | None = None
+    drift_half_ppm: float | None = None
     constant_error_ns: Count | None = None
     half_width_ns: Count | None = None
     worst_half_width_ns: Count | None = None
@@ -321,13 +324,14 @@ def _place_file(traces: MergedTraces, number: int, jumps: ClockJumps) -> FileRep
     ends = np.iinfo(np.int64)
     is_open = bool((bounds.earliest == ends.min).any() or (bounds.latest == ends.max).any())
     half = None if is_open else (widths + 1) // 2
-    ends_of = number, traces.reference.file
+    drift = jumps.drift(times, bounds, traces.timeline, (number, traces.reference.file))
     return FileReport(
         file.name,
         home,
         ties,
         offset_ns=middle,
-        drift_ppm=jumps.drift_ppm(times, bounds.estimate, traces.timeline, ends_of),
+        drift_ppm=drift.ppm,
+        drift_half_ppm=drift.half_ppm,
         constant_error_ns=int(np.max(np.abs(offsets - middle))),
         half_width_ns=None if half is None else int(np.median(half)),
         worst_half_width_ns=None if half is None else int(np.max(half)),

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import ConversionError
-from tracetime.graph.tube.results import PairDiscontinuity
+from tracetime.graph.tube.results import Bounds, PairDiscontinuity
 from tracetime.merging.merged_traces import MergedTraces
 
 if TYPE_CHECKING:
@@ -41,6 +42,16 @@ class ClockStep(NamedTuple):
     at_file: Count
     from_ns: int
     to_ns: int
+
+
+class Drift(NamedTuple):
+    """How much faster one clock runs than another.
+
+    ppm: None where nothing says. half_ppm: half its bar; None: open, or unknown.
+    """
+
+    ppm: float | None
+    half_ppm: float | None
 
 
 class _FileJump(NamedTuple):
@@ -158,17 +169,18 @@ class ClockJumps:
         self._traces = traces
         self._steps, self._suspends = tuple(steps), tuple(suspends)
 
-    def drift_ppm(
-        self, times: Values, there: Values, clock: ClockId, files: tuple[int, int]
-    ) -> float | None:
-        """Return the drift of a clock against that of a file; None where nothing says.
+    def drift(
+        self, times: Values, bounds: Bounds[Values, Values], clock: ClockId, files: tuple[int, int]
+    ) -> Drift:
+        """Return the drift of a clock against that of a file, where neither jumped.
 
         Args:
             times: of the file's clock, ascending.
-            there: what the other clock read then.
+            bounds: what the other clock read then.
             clock: the other one.
             files: the numbers of the files that the two are of.
         """
+        there = bounds.estimate
         lasts, grows = np.diff(times), np.diff(there - times)
         kept = lasts > 0
         zones = sorted(self._zones(clock, files))
@@ -178,8 +190,11 @@ class ClockJumps:
             last = np.searchsorted(low, ends, "right") - 1
             kept &= (last < 0) | (np.maximum.accumulate(high)[last] < begins)
         if not kept.any():
-            return None if zones else 0.0
-        return float(grows[kept].sum()) / int(lasts[kept].sum()) * 1e6
+            return Drift(None, None) if zones else Drift(0.0, None)
+        lasting_ns = int(lasts[kept].sum())
+        return Drift(
+            float(grows[kept].sum()) / lasting_ns * 1e6, _half_ppm(bounds, kept, lasting_ns)
+        )
 
     def _zones(self, clock: ClockId, files: tuple[int, int]) -> Iterator[tuple[int, int]]:
         """The readings of a clock between which a clock of one of two files jumped, a pair each."""
@@ -205,3 +220,17 @@ class ClockJumps:
             first, last = bounds.earliest[0].as_py(), bounds.latest[1].as_py()
             if first is not None and last is not None:
                 yield first, last
+
+
+def _half_ppm(
+    bounds: Bounds[Values, Values], kept: npt.NDArray[np.bool_], lasting_ns: int
+) -> float | None:
+    """Half the bar of a rate, from the bars at the ends of each stretch; None: one is open."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], kept.astype(np.int8), [0]])))
+    begin, end = edges[::2], edges[1::2]
+    if (bounds.earliest[edges] == INT64_MIN).any() or (bounds.latest[edges] == INT64_MAX).any():
+        return None
+    below, above = bounds.estimate - bounds.earliest, bounds.latest - bounds.estimate
+    faster = int((above[end] + below[begin]).sum())
+    slower = int((below[end] + above[begin]).sum())
+    return max(faster, slower) / lasting_ns * 1e6

@@ -25,6 +25,7 @@ class Report(NamedTuple):
         findings: the doctor's, worst first.
         pairs: names (reference, clock) of the pairs that have a picture.
         left_out: names of the clocks that have none.
+        verdict: the findings in a sentence, without its full stop.
     """
 
     path: str
@@ -32,6 +33,7 @@ class Report(NamedTuple):
     findings: list[Finding]
     pairs: list[tuple[str, str]]
     left_out: list[str]
+    verdict: str
 
 
 def report(trace: Trace, path: str | os.PathLike[str], tolerance_ns: int = TOLERANCE_NS) -> Report:
@@ -66,4 +68,5 @@ def report(trace: Trace, path: str | os.PathLike[str], tolerance_ns: int = TOLER
         facts.findings,
         [(graph.name(pair.reference), graph.name(pair.clock)) for pair in facts.pictured],
         facts.left_out,
+        facts.verdict,
     )

@@ -13,7 +13,7 @@ from typing import Final
 from tracetime.clocks.ids import ClockId
 from tracetime.reporting.facts import Facts
 from tracetime.reporting.markup import Html, join, tag
-from tracetime.text import count
+from tracetime.text import count, short_names
 
 # Pixels.
 _BOX_WIDTH: Final = 206
@@ -40,10 +40,12 @@ class _Node:
     Attributes:
         events: of all of them.
         neighbours: the clocks that snapshots tie them to.
+        short: the name that is drawn, set when it is.
         column: hops from the trace clock; -1 where there is no path.
     """
 
     name: str
+    short: str = ""
     clocks: list[ClockId] = field(default_factory=list)
     events: int = 0
     neighbours: list[_Node] = field(default_factory=list)
@@ -78,7 +80,9 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
     )
     for one, other in edges:
         parts.append(_edge(corner(drawn[one]), corner(drawn[other])))
+    short = short_names(drawn, _LONGEST_NAME)
     for node in drawn.values():
+        node.short = short[node.name]
         parts.append(_box(facts, node, corner(node), links.get(node.name), untied_column))
     for column, more in extra.items():
         if more:
@@ -199,14 +203,13 @@ def _box(
         classes.append("lost")
     if node.column == untied_column:
         classes.append("untied")
-    name = node.name if len(node.name) <= _LONGEST_NAME else node.name[: _LONGEST_NAME - 1] + "…"
     inner = join(
         tag("title", f"{node.name}: {notes}, {second}"),
         tag("rect", x=x, y=y, width=_BOX_WIDTH, height=_BOX_HEIGHT, rx=6, class_=" ".join(classes)),
         # An inner svg cuts the text where the box ends, however wide its letters are.
         tag(
             "svg",
-            tag("text", name, x=10, y=18, class_="name"),
+            tag("text", node.short, x=10, y=18, class_="name"),
             tag("text", notes, x=10, y=35),
             tag("text", second, x=10, y=50, class_="lost" if lost else None),
             x=x,

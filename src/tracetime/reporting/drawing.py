@@ -23,7 +23,8 @@ INK: Final = "#222222"
 FAINT: Final = "#666666"
 GRID: Final = "#dddddd"
 TUBE: Final = "#0072b2"
-BROKEN: Final = "#c04f00"
+BROKEN: Final = "#b3261e"
+"""The page's colour of errors, for jumps and lost events."""
 FLOOR: Final = "#a3477f"
 BORDER: Final = 74
 """Pixels left of a frame, the same in all panels, so that their times are aligned."""
@@ -45,7 +46,7 @@ _BETWEEN: Final = (3, 4, 6, 7, 8, 9, 12, 15, 22, 25, 35)
 """Ticks between 1, 2, 5 and 10, and the tens of finer ones."""
 
 _TIMES: Final = (("h", 3.6e12, 4 * 3.6e12), ("s", 1e9, 1e9), ("ms", 1e6, 1e6), ("us", 1e3, 0.0))
-_SIZES: Final = (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0))
+_SIZES: Final = (("d", 8.64e13), ("h", 3.6e12), ("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0))
 
 
 class Bokeh:

@@ -17,9 +17,10 @@ from tracetime.analysis.undecided_overlaps import UndecidedOverlaps, undecided_o
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.doctor import Finding, findings_of
+from tracetime.doctor.finding import NOTHING_TO_CHECK, faults, verdict
 from tracetime.errors import PLACED, TraceError
 from tracetime.graph.clock_names import fold
-from tracetime.reporting.measure import ClockPair, Measured, PairFacts, measure
+from tracetime.reporting.measure import ClockPair, HalfWidths, Measured, PairFacts, measure
 from tracetime.reporting.timeline import Histogram, Timeline
 from tracetime.text import printable
 from tracetime.trace.events_table import Columns
@@ -182,6 +183,17 @@ class Facts:
         return [pair for pair in self.measured.pairs if pair.curves is not None]
 
     @property
+    def is_checked(self) -> bool:
+        """Whether anything was found, or could have been: nothing can without snapshots, orders."""
+        wrong = not self.is_healthy or bool(faults(self.findings))
+        return wrong or self.survey.has_evidence
+
+    @property
+    def verdict(self) -> str:
+        """The findings in a sentence, without its full stop."""
+        return verdict(self.findings) if self.is_checked else NOTHING_TO_CHECK
+
+    @property
     def events(self) -> int:
         """The number of events."""
         return int(self.survey.counted.events.sum())
@@ -210,7 +222,7 @@ def gather(trace: Trace, tolerance_ns: int) -> Facts:
         timeline.add(columns)
         places.add(columns)
 
-    survey = Survey(trace, tolerance_ns, watch)
+    survey = Survey(trace, tolerance_ns, watch, place=True)
     graph = survey.graph
     findings = [finding.with_names(graph.state.names) for finding in findings_of(survey)]
     info = survey.infos.get(survey.trace_clock)
@@ -271,9 +283,28 @@ def _choose_pictures(facts: Facts) -> None:
             span[0] if span else None,
             _MOST_POINTS // len(chosen),
         )
+        pair.bars = _bars_of(facts.survey, pair)
     facts.left_out = [
         f"{n} of {name}" if "@seq*" in name else name for name, n in sorted(left_out.items())
     ]
+
+
+def _bars_of(survey: Survey, pair: PairFacts) -> HalfWidths:
+    """The bars of a pair: those of its events on trace time; without any, of its picture."""
+    curves = pair.curves
+    assert curves is not None
+    if survey.bars is not None:
+        found = survey.bars.of([pair.clock])
+        if found is not None:
+            return HalfWidths(
+                in_floats(found.median_ns), in_floats(found.at_most_ns), survey.trace_clock
+            )
+    return HalfWidths(curves.median_bar_ns, curves.drawn_bar_ns, None)
+
+
+def in_floats(ns: int | None) -> float:
+    """Half a bar's width as a float; NaN of one that is open."""
+    return np.nan if ns is None else float(ns)
 
 
 def _span(facts: Facts, pair: PairFacts) -> tuple[int, int] | None:

@@ -20,6 +20,7 @@ from tracetime.reporting.drawing import (
 from tracetime.reporting.facts import Facts
 from tracetime.reporting.measure import PairFacts
 from tracetime.reporting.timeline import ClockBins
+from tracetime.text import short_names
 
 Floats = npt.NDArray[np.float64]
 
@@ -137,11 +138,12 @@ def bars_figure(pairs: list[tuple[str, PairFacts]]) -> Any:
     )
     level = np.arange(len(pairs))[::-1].astype(float)
     curves = [pair.curves for _, pair in pairs if pair.curves is not None]
+    bars = [pair.bars for _, pair in pairs if pair.bars is not None]
     source = bokeh.models.ColumnDataSource(
         {
             "level": level,
-            "median": _at_least_1([c.median_bar_ns for c in curves]),
-            "most": _at_least_1([max(c.most_bar_ns, c.median_bar_ns) for c in curves]),
+            "median": _at_least_1([one.median for one in bars]),
+            "most": _at_least_1([one.most for one in bars]),
             "floor": _at_least_1([c.most_floor_ns for c in curves]),
         }
     )
@@ -209,16 +211,13 @@ def allan_figure(lines: list[tuple[Floats, Floats]]) -> Any:
 def _names(bokeh: Bokeh, figure: Any, names: list[str], up: float = 0.0) -> None:
     """Name the rows of a figure, the first at the top, each `up` above the start of its row."""
     figure.yaxis.ticker = [level + up for level in range(len(names))]
+    short = short_names(names, _LONGEST_NAME)
     figure.yaxis.major_label_overrides = {
-        level + up: bokeh.plain(_short(name)) for level, name in enumerate(reversed(names))
+        level + up: bokeh.plain(short[name]) for level, name in enumerate(reversed(names))
     }
     figure.yaxis.major_label_text_color = INK
     figure.yaxis.major_tick_line_color = None
     figure.ygrid.grid_line_color = None
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
 def _at_least_1(values: list[float]) -> Floats:

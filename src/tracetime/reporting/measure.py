@@ -25,6 +25,19 @@ _FIRST_OF_A_NAME: Final = 20
 ClockPair = tuple[ClockId, ClockId]
 
 
+class HalfWidths(NamedTuple):
+    """The bars that the page tells of a pair, ns; NaN of open ones.
+
+    Attributes:
+        median, most: half of the median bar, and of the widest.
+        on: the clock on which they are those of events; None: they are those of the picture.
+    """
+
+    median: float
+    most: float
+    on: ClockId | None
+
+
 @dataclass(slots=True)
 class PairFacts:
     """The measures of one pair.
@@ -40,6 +53,7 @@ class PairFacts:
         findings: numbers, from 1, of the findings that name the clock.
         breaks: how many discontinuities there are.
         curves: what its picture draws; None if it has none.
+        bars: what is told of its bars; None where it has no picture.
     """
 
     reference: ClockId
@@ -54,6 +68,7 @@ class PairFacts:
     findings: list[int]
     breaks: int
     curves: Curves | None = None
+    bars: HalfWidths | None = None
 
 
 class Measured(NamedTuple):

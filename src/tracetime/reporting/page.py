@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tracetime._version import __version__
 from tracetime.doctor import Finding
-from tracetime.doctor.finding import faults, verdict
+from tracetime.doctor.finding import faults
 from tracetime.reporting.embedding import Figures
 from tracetime.reporting.facts import MOST_FINDINGS, Facts
 from tracetime.reporting.markup import Html, empty, foldable, join, more_of, prose, tag
@@ -62,9 +62,7 @@ def page(facts: Facts) -> str:
 
 def _header(facts: Facts, name: str) -> Html:
     survey, trace = facts.survey, facts.trace
-    severities = {finding.severity for finding in facts.findings}
-    sentence = verdict(facts.findings)
-    good = facts.is_healthy and not faults(facts.findings)
+    sentence = facts.verdict
     lost = sum(survey.lost.values())
     summary = [
         ("trace clock", survey.graph.name(survey.trace_clock)),
@@ -85,13 +83,21 @@ def _header(facts: Facts, name: str) -> Html:
         tag(
             "p",
             f"{sentence[0].upper()}{sentence[1:]}.",
-            class_=f"verdict {'bad' if 'error' in severities else 'good' if good else 'fair'}",
+            class_=f"verdict {_kind(facts)}",
         ),
         tag("dl", (tag("div", tag("dt", a), tag("dd", b)) for a, b in summary), class_="facts"),
         tag(
             "noscript", tag("p", "The pictures need JavaScript. The tables have the same numbers.")
         ),
     )
+
+
+def _kind(facts: Facts) -> str:
+    if not facts.is_checked:
+        return "unknown"
+    if any(finding.severity == "error" for finding in facts.findings):
+        return "bad"
+    return "good" if facts.is_healthy and not faults(facts.findings) else "fair"
 
 
 def _findings(facts: Facts, links: dict[Any, str]) -> Html:

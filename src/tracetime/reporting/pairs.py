@@ -40,6 +40,9 @@ _SAMPLES: Final = 16
 _LONG_ZONE: Final = 30
 """Gaps between snapshots from which a discontinuity is long: a view has only one end of it."""
 
+_LONG_NS: Final = 24 * 3_600_000_000_000
+"""Times of a day and more are in days."""
+
 _NO_DRIFT_PPM: Final = 5e-4
 """A drift below this is no drift: a nanosecond in half an hour."""
 
@@ -132,13 +135,13 @@ def _pair(facts: Facts, figures: Figures, number: int, pair: PairFacts) -> Html:
             "summary",
             tag("h3", f"{clock} − {reference}"),
             " ",
-            tag("span", _line(pair, curves), class_="line"),
+            tag("span", _line(facts, pair, curves), class_="line"),
         ),
         _findings(facts, pair, curves, place),
         figures.place(
             place,
             pair_figure(curves, reference, clock, alone=False),
-            in_words(pair, reference, clock),
+            in_words(facts, pair, reference, clock),
             pair_readout(curves, reference, clock),
             key=pair_key(curves),
         ),
@@ -163,11 +166,9 @@ def _is_in_order(facts: Facts, pair: PairFacts, curves: Curves) -> bool:
     )
 
 
-def _line(pair: PairFacts, curves: Curves) -> str:
+def _line(facts: Facts, pair: PairFacts, curves: Curves) -> str:
     """Return a pair in one line of text."""
-    most = max(curves.most_bar_ns, curves.median_bar_ns)
-    most = most if np.isfinite(most) else curves.median_bar_ns
-    parts = [f"error bar {'at most ' if np.isfinite(most) else ''}{half_width(most)}"]
+    parts = [_bars_told(facts, pair)]
     if pair.drift_ppm is not None and curves.n_snapshots + curves.n_orders > 1:
         drift = f"{pair.drift_ppm:+.3g} ppm" if abs(pair.drift_ppm) >= _NO_DRIFT_PPM else "none"
         parts.append(f"drift {drift}")
@@ -178,19 +179,36 @@ def _line(pair: PairFacts, curves: Curves) -> str:
     return ", ".join(parts)
 
 
+def _bars_told(facts: Facts, pair: PairFacts) -> str:
+    """Return the widest bar of the events, or of the picture; and what else the picture draws."""
+    bars, curves = pair.bars, pair.curves
+    assert bars is not None
+    assert curves is not None
+    whose = "error bar"
+    if bars.on is not None:
+        on = "" if bars.on == pair.reference else f" on {facts.survey.graph.name(bars.on)}"
+        whose = f"error bar of its events{on}"
+    if not np.isfinite(bars.most):
+        return f"{whose} {half_width(bars.most)}"
+    told = f"{whose} at most {half_width(bars.most)}"
+    drawn = curves.drawn_bar_ns
+    more = bars.on == pair.reference and drawn > 2 * bars.most
+    return f"{told} (drawn up to {half_width(drawn)})" if more else told
+
+
 def _evidence(curves: Curves) -> str:
     """Return how many snapshots and messages tie a pair."""
     kinds = ((curves.n_snapshots, "snapshot"), (curves.n_orders, "message"))
     return " and ".join(count(n, kind) for n, kind in kinds if n)
 
 
-def in_words(pair: PairFacts, reference: str, clock: str) -> str:
+def in_words(facts: Facts, pair: PairFacts, reference: str, clock: str) -> str:
     """Return a description of the picture of a pair."""
     curves = pair.curves
     assert curves is not None
     parts = [
         f"{clock} against {reference}: {_evidence(curves)}; the offset begins "
-        f"at {curves.offset_ns:,} ns"
+        f"at {signed_duration(curves.offset_ns)}"
     ]
     if pair.drift_ppm is not None and curves.n_snapshots + curves.n_orders > 2:
         parts.append(
@@ -198,10 +216,9 @@ def in_words(pair: PairFacts, reference: str, clock: str) -> str:
             if abs(curves.trend_ppm) >= 1e-3
             else "no drift"
         )
-    median = curves.median_bar_ns
-    bar = f"error bars {'of ' if np.isfinite(median) else ''}{half_width(median)}"
-    if np.isfinite(curves.most_bar_ns):
-        bar += f", at most ± {duration(curves.most_bar_ns)}"
+    bars = pair.bars
+    assert bars is not None
+    bar = f"{_bars_told(facts, pair)}, median {half_width(bars.median)}"
     parts.append(bar + (", from assumed half-widths" if curves.assumed else ""))
     if curves.most_floor_ns >= 1:
         parts.append(f"floor is up to {duration(curves.most_floor_ns)} from the estimate")
@@ -324,6 +341,8 @@ def _between(b: Break) -> str:
 
 
 def _seconds(ns: float) -> str:
+    if abs(ns) >= _LONG_NS:
+        return duration(ns)
     return f"{ns / 1e9:,.6f} s" if abs(ns) < 1e12 else f"{ns / 1e9:,.3f} s"
 
 
@@ -347,21 +366,21 @@ def _numbers(curves: Curves) -> Html:
     rows = [
         (
             Cell(_seconds(tube.time[k]), float(tube.time[k])),
-            Cell(f"{tube.estimate[k]:,.0f}", float(tube.estimate[k])),
-            _whole(tube.half[k]),
-            _whole(tube.floor[k]),
+            Cell(signed_duration(float(tube.estimate[k])), float(tube.estimate[k])),
+            _span(tube.half[k], "± "),
+            _span(tube.floor[k]),
         )
         for k in chosen.tolist()
     ]
     return table(
         "The curves at a few instants",
-        (">time", ">offset − trend, ns", ">half-width, ns", ">|floor − estimate|, ns"),
+        (">time", ">offset − trend", ">error bar", ">|floor − estimate|"),
         rows,
     )
 
 
-def _whole(ns: float) -> Cell:
-    return Cell(f"{ns:,.0f}", float(ns)) if np.isfinite(ns) else Cell("-", -1.0)
+def _span(ns: float, sign: str = "") -> Cell:
+    return Cell(f"{sign}{duration(ns)}", float(ns)) if np.isfinite(ns) else Cell("-", -1.0)
 
 
 def snapshots_section(facts: Facts) -> Html:

@@ -8,6 +8,9 @@ const Readout = (() => {
     const whole = Math.round(ns);
     return (whole > 0 ? "+" : whole < 0 ? "−" : "") + grouped(Math.abs(whole));
   };
+  // Seconds and more are told in seconds, to the nanosecond all the same.
+  const span = (ns) => (Math.abs(ns) < 1e9 ? `${signed(ns)} ns` : (ns > 0 ? "+" : "−") + seconds(Math.abs(ns)));
+  const size = (ns) => span(Math.round(ns)).replace("+", "");
   const seconds = (ns) => `${(ns / 1e9).toLocaleString("en-US", { minimumFractionDigits: 9 })} s`;
   const rate = (ppm) => (ppm < 0 ? "−" : "+") + Math.abs(ppm).toPrecision(4);
 
@@ -74,15 +77,15 @@ const Readout = (() => {
     }
 
     function bar(down, up) {
-      if (!Number.isFinite(down)) return Number.isFinite(up) ? `open, to ${signed(up)} ns` : "open";
-      if (!Number.isFinite(up)) return `open, from ${signed(down)} ns`;
-      return `± ${grouped(Math.round((up - down) / 2))} ns (${signed(down)} to ${signed(up)})`;
+      if (!Number.isFinite(down)) return Number.isFinite(up) ? `open, to ${span(up)}` : "open";
+      if (!Number.isFinite(up)) return `open, from ${span(down)}`;
+      return `± ${size((up - down) / 2)} (${span(down)} to ${span(up)})`;
     }
 
     function kind(k) {
       if (number[k] < 0) return ["message", k < plain ? "bounds one side" : "arrives before it was sent"];
       const what = k < snapshots ? "snapshot" : "outlier";
-      return [what, `no. ${grouped(number[k])}, half-width ${grouped(half[k])} ns`];
+      return [what, `no. ${grouped(number[k])}, half-width ${size(half[k])}`];
     }
 
     function between(t) {
@@ -96,10 +99,10 @@ const Readout = (() => {
       const lines = [];
       const read = reading(t, value);
       if (read !== null) lines.push(["reading", `${facts.clock} ${grouped(read)} ns`]);
-      lines.push(["offset − trend", `${signed(value)} ns`]);
+      lines.push(["offset − trend", span(value)]);
       lines.push(["error bar", bar(down, up)]);
       const off = Math.round(at(floor));
-      if (Number.isFinite(off)) lines.push(["floor", `off by ${off > 1 ? grouped(off) : "at most 1"} ns`]);
+      if (Number.isFinite(off)) lines.push(["floor", off > 1 ? `off by ${size(off)}` : "off by at most 1 ns"]);
       return lines;
     }
 
@@ -113,7 +116,7 @@ const Readout = (() => {
       if (onSnapshot) {
         lines.push(kind(k));
         lines.push(["reading", `${facts.clock} ${grouped(clocks[k])} ns`]);
-        lines.push(["offset", `${grouped(clocks[k] - references[k])} ns`]);
+        lines.push(["offset", size(Number(clocks[k] - references[k]))]);
       }
       lines.push(...between(t).filter(([what]) => !onSnapshot || what !== "reading"));
       const run = rates[0].findIndex((from, i) => t / unit >= from && t / unit <= rates[1][i]);

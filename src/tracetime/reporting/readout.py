@@ -16,6 +16,7 @@ from tracetime.graph.curves import Break, Curves
 from tracetime.reporting.drawing import BROKEN, FLOOR, INK, TUBE, time_unit
 from tracetime.reporting.facts import Facts
 from tracetime.reporting.markup import Html, tag
+from tracetime.reporting.measure import HalfWidths
 from tracetime.reporting.plot import offset_unit_of, time_unit_of
 from tracetime.reporting.timeline import ClockBins
 from tracetime.text import duration, half_width, signed_duration
@@ -131,11 +132,9 @@ def points_readout(points: list[tuple[float, float, str]]) -> dict[str, Any]:
     return {"kind": "points", "points": [list(point) for point in points]}
 
 
-def bar_in_words(name: str, curves: Curves) -> str:
+def bar_in_words(name: str, bars: HalfWidths, curves: Curves) -> str:
     """Return the error bars of a clock, and the error of floor."""
-    parts = [f"{name}: median {half_width(curves.median_bar_ns)}"]
-    if np.isfinite(curves.most_bar_ns):
-        parts.append(f"widest ± {duration(curves.most_bar_ns)}")
+    parts = [f"{name}: median {half_width(bars.median)}", f"widest {half_width(bars.most)}"]
     if np.isfinite(curves.most_floor_ns):
         parts.append(f"floor off by at most {duration(curves.most_floor_ns)}")
     return ", ".join(parts)

@@ -12,7 +12,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.graph.clock_names import coverage, span_ns
 from tracetime.graph.curves import since
 from tracetime.reporting.clock_graph import clock_graph
-from tracetime.reporting.facts import Facts
+from tracetime.reporting.facts import Facts, in_floats
 from tracetime.reporting.figures import MOST_LINES, allan_figure, bars_figure, events_figure
 from tracetime.reporting.markup import (
     Cell,
@@ -115,7 +115,6 @@ def _clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
         infos = [survey.infos[clock] for clock in clocks if clock in survey.infos]
         pairs = by_name.get(name, [])
         link = next((links[clock] for clock in clocks if clock in links), None)
-        bars = [pair.bar_ns for pair in pairs]
         drifts = [pair.drift_ppm for pair in pairs if pair.drift_ppm is not None]
         events = sum(survey.used.get(clock, 0) for clock in clocks)
         lost = sum(survey.lost.get(clock, 0) for clock in clocks)
@@ -134,9 +133,7 @@ def _clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
                 number_cell(sum(info.snapshots for info in infos)),
                 Cell(coverage(infos), max((span_ns(info) or 0 for info in infos), default=0)),
                 _range(drifts, _ppm),
-                _range(bars, half_width)
-                if np.isfinite(bars).all()
-                else Cell(half_width(np.nan), float("inf")),
+                *_bars(facts, clocks, pairs),
                 ", ".join(notes),
             )
         )
@@ -151,12 +148,30 @@ def _clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
                 ">coverage",
                 ">drift, ppm",
                 ">median bar",
+                ">widest bar",
                 "notes",
             ),
             rows,
         ),
         more_of(len(lines) - len(rows), "clock", "`tracetime clocks --json` lists all"),
     )
+
+
+def _bars(facts: Facts, clocks: list[ClockId], pairs: list[PairFacts]) -> tuple[Cell, Cell]:
+    """Return the median and the widest bar of the clocks' events, or of their pictures."""
+    noted = facts.survey.bars
+    found = None if noted is None else noted.of(clocks)
+    if found is not None:
+        return _bar(in_floats(found.median_ns)), _bar(in_floats(found.at_most_ns))
+    if not pairs:
+        return Cell("-", float("-inf")), Cell("-", float("-inf"))
+    medians = [pair.bar_ns for pair in pairs]
+    widest = [pair.bars.most for pair in pairs if pair.bars is not None]
+    first, second = (
+        _range(values, half_width) if np.isfinite(values).all() else _bar(np.nan)
+        for values in (medians, widest)
+    )
+    return first, second
 
 
 def _choose_names(
@@ -265,6 +280,7 @@ def _scoped_name(name: str, clock: ClockId) -> str:
     return f"{name}@seq*" if clock.is_sequence_scoped else name
 
 
+# long: half of it is what it says
 def bars_section(facts: Facts, figures: Figures) -> Html:
     """Return the section of error bars by clock, with what floor is off by."""
     graph = facts.survey.graph
@@ -277,25 +293,28 @@ def bars_section(facts: Facts, figures: Figures) -> Html:
         return empty("Error bars", text, id="bars")
     rows = []
     for name, pair in pairs:
-        curves = pair.curves
+        curves, bars = pair.curves, pair.bars
         assert curves is not None
+        assert bars is not None
         rows.append(
             (
                 name,
                 graph.name(pair.reference),
-                _time(curves.median_bar_ns, "± "),
-                _time(curves.most_bar_ns, "± "),
+                _bar(bars.median),
+                _bar(bars.most),
+                "picture" if bars.on is None else "events",
                 _time(curves.most_floor_ns),
                 "assumed" if curves.assumed else "measured",
             )
         )
     caption = (
-        f"Error bars of {count(len(pairs), 'clock')} on a logarithmic scale: the median, the "
-        "widest between snapshots, and, as a cross, how far Perfetto's floor rule is off at most. "
+        f"Error bars of {count(len(pairs), 'clock')} on a logarithmic scale: the median and the "
+        "widest of its events, or of its picture where it has none; and, as a cross, how far "
+        "Perfetto's floor rule is off at most. "
         "Where the cross is right of the bar, floor misplaces events by more than the bar."
     )
-    bars = [max(c.most_bar_ns, c.median_bar_ns) for _, p in pairs if (c := p.curves) is not None]
-    known = [bar for bar in bars if np.isfinite(bar)]
+    widest = [one.bars.most for _, one in pairs if one.bars is not None]
+    known = [bar for bar in widest if np.isfinite(bar)]
     most = f"at most {half_width(max(known))}" if known else half_width(np.nan)
     return foldable(
         "Error bars",
@@ -314,6 +333,7 @@ def bars_section(facts: Facts, figures: Figures) -> Html:
                 "against",
                 ">median bar",
                 ">widest bar",
+                "of its",
                 ">floor off by at most",
                 "half-widths",
             ),
@@ -328,18 +348,21 @@ def _bar_points(pairs: list[tuple[str, PairFacts]]) -> list[tuple[float, float, 
     """Return the marks of the picture of error bars; each says all of its clock."""
     points = []
     for level, (name, pair) in enumerate(reversed(pairs)):
-        curves = pair.curves
+        curves, bars = pair.curves, pair.bars
         assert curves is not None
-        for ns in (curves.median_bar_ns, curves.most_bar_ns, curves.most_floor_ns):
+        assert bars is not None
+        for ns in (bars.median, bars.most, curves.most_floor_ns):
             if np.isfinite(ns):
-                points.append((max(ns, 1.0), float(level), bar_in_words(name, curves)))
+                points.append((max(ns, 1.0), float(level), bar_in_words(name, bars, curves)))
     return points
 
 
-def _time(ns: float, sign: str = "") -> Cell:
-    if not np.isfinite(ns):
-        return Cell("-", -1.0)
-    return Cell(f"{sign}{duration(ns)}", ns)
+def _bar(ns: float) -> Cell:
+    return Cell(half_width(ns), ns if np.isfinite(ns) else float("inf"))
+
+
+def _time(ns: float) -> Cell:
+    return Cell(duration(ns), ns) if np.isfinite(ns) else Cell("-", -1.0)
 
 
 def allan_section(facts: Facts, figures: Figures) -> Html | None:

@@ -18,7 +18,7 @@ from tracetime.doctor import SEVERITIES, Finding
 from tracetime.graph.curves import since
 from tracetime.reporting.facts import MOST_FINDINGS, Facts
 from tracetime.reporting.markup import Html, tag
-from tracetime.text import count, duration, html_text, signed_duration
+from tracetime.text import count, duration, html_text, short_names, signed_duration
 
 # The faults of each clock on trace time: a row for each, with findings, jumps and lost events.
 #
@@ -175,16 +175,10 @@ def _places(facts: Facts, packets: Iterable[int]) -> list[float]:
 def _cover(facts: Facts, shown: list[ClockRow]) -> None:
     """Set the span between the first and the last snapshot of the clocks of some rows."""
     survey, start_ns = facts.survey, facts.start_ns
-    wanted = {clock for row in shown for clock in row.clocks[:_MOST_ALIKE]}
-    beside: dict[ClockId, ClockId] = {}
-    for one, other in facts.compared:
-        for clock, neighbour in ((other, one), (one, other)):
-            if clock in wanted:
-                beside.setdefault(clock, neighbour)
     for row in shown:
         ends: list[int] = []
-        for clock in wanted.intersection(row.clocks) & beside.keys():
-            snapshots, _, _ = survey.together(clock, beside[clock])
+        for clock in survey.infos.keys() & row.clocks[:_MOST_ALIKE]:
+            snapshots, _ = survey.graph.contents.readings_of(clock)
             packets = survey.snapshot_packets[snapshots].astype(np.int64)
             times = facts.places.times_ns(packets, start_ns)
             ends += (int(times.min()), int(times.max())) if len(times) else ()
@@ -265,6 +259,9 @@ _MOST_SIZES: Final = 20
 _MARK: Final = 0.026
 """Share of a row that the number of a finding takes."""
 
+_LONGEST_NAME: Final = 28
+"""Characters of a name that fit left of a row."""
+
 _MOST_NUMBERS: Final = 3
 """Findings without a place that are named at the end of a row."""
 
@@ -275,10 +272,15 @@ def strip(facts: Facts, links: dict[ClockId, str]) -> Html:
     if not found.shown:
         return tag("section", tag("p", "There is no clock in this trace."), class_="strip")
     length_ns = facts.end_ns - facts.start_ns
+    short = short_names([row.name for row in found.shown], _LONGEST_NAME)
     return tag(
         "section",
         tag("h2", _title(found), f" · {duration(length_ns)}" if facts.has_length else None),
-        tag("ol", (_row(facts, row, links) for row in found.shown), class_="lanes"),
+        tag(
+            "ol",
+            (_row(facts, row, links, short[row.name]) for row in found.shown),
+            class_="lanes",
+        ),
         _axis(length_ns) if facts.has_length else None,
         tag("p", _others(found), " ", tag("a", "All clocks", href="#clocks"), class_="hint")
         if found.others
@@ -300,9 +302,9 @@ def _others(found: ClockRows) -> str:
     return f"{text}{found.others_wrong:,} of them with errors or warnings."
 
 
-def _row(facts: Facts, row: ClockRow, links: dict[ClockId, str]) -> Html:
+def _row(facts: Facts, row: ClockRow, links: dict[ClockId, str], short: str) -> Html:
     link = next((links[clock] for clock in row.clocks if clock in links), "#clocks")
-    name = tag("a", row.name, href=link, class_="name") if row.clocks else _trace()
+    name = tag("a", short, href=link, title=row.name, class_="name") if row.clocks else _trace()
     return tag(
         "li",
         name,
@@ -394,7 +396,9 @@ def _end(facts: Facts, row: ClockRow) -> Iterator[Html]:
     if lost:
         yield tag("span", f"{lost:,} lost ", title="events without a trace time")
     elif row.severity is None:
-        yield tag("span", "in order")
+        # Without a snapshot nothing is known that could be wrong.
+        is_checked = facts.is_checked and (row.covered is not None or not row.clocks)
+        yield tag("span", "in order" if is_checked else "no snapshot")
     for number in row.everywhere[:_MOST_NUMBERS]:
         finding, title = facts.findings[number - 1], _title_of(facts, number)
         yield tag(

@@ -55,6 +55,9 @@ class PlacementObserver(Protocol):
     def compare(self, clock: ClockId, floor: Values, estimate: Values) -> None:
         """Take both places of events of one clock."""
 
+    def bound(self, clock: ClockId, read: Values, earliest: Values, latest: Values) -> None:
+        """Take readings of events of one clock that have bars, and these."""
+
     def untie(self, clock: ClockId) -> None:
         """Take a clock that floor placed; the tube has no path for it, or an open bar."""
 
@@ -152,6 +155,9 @@ class ErrorBars:
                 )
             estimate[group], status[group] = reached.estimate, reached.status
             earliest[group], latest[group] = reached.earliest, reached.latest
+            if observer is not None:
+                with_bar = group[is_any_of(status[group], BARRED)]
+                observer.bound(clock, source[with_bar], earliest[with_bar], latest[with_bar])
             if observer is not None and clock != self._trace_clock:
                 both = group[(before[group] == RESOLVED) & (status[group] == RESOLVED)]
                 observer.compare(clock, floor[both], estimate[both])

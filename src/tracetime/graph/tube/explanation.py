@@ -170,7 +170,7 @@ class TubeExplanation(ConversionFacts):
         lines = [
             f"{reading(self.src, self.value, self.value_unit)} -> "
             f"{reading(self.dst, self.result, unit)}",
-            f"  {self._bar()} ({_reach(self.result, self.earliest, self.latest)} {unit}), "
+            f"  {self.in_words} ({_reach(self.result, self.earliest, self.latest)} {unit}), "
             f"{self._bars_and_basis()}",
             *(line for number, hop in enumerate(self.steps, 1) for line in _lines(number, hop)),
             *map(_closed, self.meshes),
@@ -189,7 +189,9 @@ class TubeExplanation(ConversionFacts):
                 yield step.outside.of(" or ".join(kind for kind, n in kinds if n))
                 return
 
-    def _bar(self) -> str:
+    @property
+    def in_words(self) -> str:
+        """The bar in words."""
         if self.earliest is not None and self.latest is not None:
             return f"between {self.earliest} and {self.latest}"
         if self.latest is not None:
