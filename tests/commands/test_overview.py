@@ -47,6 +47,11 @@ def test_a_file_of_one_clock_is_not_said_to_be_right(tracetime, write):
     assert "it has no second clock to check it by" in out
 
 
+def test_a_file_of_snapshots_alone_says_of_how_many_clocks(tracetime, write):
+    _, out, _ = tracetime(write(b"BOOTTIME,MONOTONIC\n1000,900\n2000,1900\n", "t.csv"))
+    assert out.split("\n")[0].endswith("/t.csv: table, snapshots, no events, of 2 clocks")
+
+
 def test_the_verdict_is_that_of_the_doctor(tracetime, write):
     for data in (TIED, CLOCK_SYNC, UNRESOLVED, UNRESOLVED[:-3], DEMO.read_bytes()):
         path = write(data)

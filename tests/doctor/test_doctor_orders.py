@@ -67,7 +67,7 @@ def test_healthy_messages_say_how_well_clocks_are_known_and_no_more():
     assert (slow.severity, slow.worst_ns) == ("info", pytest.approx(20_000, rel=0.05))
     assert slow.title == (
         "BOOTTIME and BOOTTIME@machine1: the fastest way there and back takes 40.9 us: no bar below "
-        "+- 20.4 us"
+        "± 20.4 us"
     )
 
 

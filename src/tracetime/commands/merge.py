@@ -313,7 +313,7 @@ def place(file: FileReport, report: MergeReport) -> str:
         )
         bar = f"{why}: the bar is open"
     else:
-        bar = f"+- {duration(file.half_width_ns)}, +- {duration(file.worst_half_width_ns)} at worst"
+        bar = f"{half_width(file.half_width_ns)}, {half_width(file.worst_half_width_ns)} at worst"
     drift = drift_text(file.drift_ppm, file.drift_half_ppm)
     first = report.trace_time or printable(report.files[0].name)
     text = f"{signed_duration(file.offset_ns)} to {first}, {drift}, {bar}"

@@ -65,7 +65,7 @@ class Overview:
         about: what it is of, in a few words; empty where the file does not say.
         trace_clock: the clock that trace time counts in.
         events: how many events there are.
-        clocks: how many clocks events were read in.
+        clocks: how many clocks events were read in; without events, how many snapshots have.
         first_ns: the trace time of the first event, ns; null where none has one.
         last_ns: the trace time of the last event, ns; null where none has one.
         verdict: whether its time is right: by the doctor's errors and warnings, or unchecked where
@@ -188,7 +188,7 @@ def overview(trace: Trace) -> Overview:
         trace.about,
         trace.trace_clock,
         sum(survey.used.values()),
-        len([clock for clock in survey.used if clock.clock] or survey.used),
+        len([clock for clock in survey.used if clock.clock] or survey.used or survey.infos),
         *_span(survey),
         _verdict(survey, findings),
         findings,
@@ -254,7 +254,8 @@ def _lines(shown: Overview, names: Mapping[ClockId, str]) -> Iterator[str]:
     span = ""
     if shown.first_ns is not None and shown.last_ns is not None:
         span = f" over {duration(shown.last_ns - shown.first_ns)}"
-    what = f"{count(shown.events, shown.row)} of {count(shown.clocks, 'clock')}{span}"
+    events = count(shown.events, shown.row) if shown.events else f"snapshots, no {shown.row}s,"
+    what = f"{events} of {count(shown.clocks, 'clock')}{span}"
     yield f"{printable(shown.trace)}: {shown.format}, {what}"
     if shown.about:
         yield f"It is of {printable(shown.about, _LONGEST_ABOUT)}."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.json_facts import Document, as_json
-from tracetime.text import count, duration, printable, signed_duration
+from tracetime.text import count, duration, half_width, printable, signed_duration
 
 if TYPE_CHECKING:
     from msgspec import Meta
@@ -238,17 +238,16 @@ def _bar(instant: EvidenceInstant) -> str:
     low, high = instant.least_ns, instant.most_ns
     if low is None or high is None:
         return "the bar is open"
-    return f"+- {duration((high - low + 1) // 2)}"
+    return half_width((high - low + 1) // 2)
 
 
 def _rests_on(step: EvidenceStep) -> str:
     parts = []
     if step.snapshots:
         widths = "assumed" if step.assumed else "measured"
-        half_width = (
-            "" if step.half_width_ns is None else f" +- {duration(step.half_width_ns)}, {widths}"
-        )
-        parts.append(count(step.snapshots, "snapshot") + half_width)
+        ns = step.half_width_ns
+        width = "" if ns is None else f" {half_width(ns)}, {widths}"
+        parts.append(count(step.snapshots, "snapshot") + width)
     if step.orders:
         parts.append(f"{count(step.orders, 'order')}, {step.live:,} live")
     sources = f" ({'; '.join(map(printable, step.sources))})" if step.sources else ""

@@ -161,7 +161,7 @@ ROWS: Final = (
         {"info": "", "warning": "beyond the tolerance"},
         "The fastest messages there and back limit how well two clocks are known.",
         title=(
-            "{clocks}: the fastest way there and back takes {round_trip}: no bar below +- {worst}"
+            "{clocks}: the fastest way there and back takes {round_trip}: no bar below ± {worst}"
         ),
         why=(
             f"{_MESSAGES} Of the time there and back, nobody knows which part each way took, so "
