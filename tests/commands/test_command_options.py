@@ -86,8 +86,8 @@ def test_a_time_without_unit_is_in_seconds():
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("convrt",), "there is no command 'convrt': did you mean convert?"),
-        (("xyzzy",), "there is no command 'xyzzy': there are convert, clocks, at, "),
+        (("convrt",), "there is no command, and no file, 'convrt': did you mean convert?"),
+        (("xyzzy",), "there is no command, and no file, 'xyzzy': there are clocks, at, "),
         (
             ("at", TRACE, "5", "--to", "MONOTONC"),
             "'MONOTONC' is not a clock: did you mean MONOTONIC? the graph has",

@@ -37,7 +37,7 @@ def test_the_report_draws_the_side_that_is_known(tracetime, write, tmp_path, bac
     code, _, said = tracetime("report", write(one_way(back)), "-o", page, "--orders", "flows")
     assert code == 0, said
     text = page.read_text()
-    assert "error bar open to one side" in text
+    assert "error bar of its events open to one side" in text
     assert not re.search(r"\bnan\b", re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
 
 
