@@ -283,3 +283,32 @@ def test_the_doctor_says_by_how_much_the_tube_moves_it(tmp_path):
     with tt.open_trace(path) as trace:
         [finding] = [f for f in tt.diagnose(trace) if f.code == "effect-before-cause"]
     assert "org.pytorch.gpu.0 by 20 ms" in finding.why
+
+
+def test_work_without_a_time_moves_nothing(bars):
+    """Kernels whose time was lost are at 0."""
+    events, kernels = world(0, n=60)
+    for one in events[90:110:2]:
+        one["ts"] = Decimal(0)
+    found = bars(events)
+    assert found[:45] == [(at, *found[k][1:]) for k, at in enumerate(kernels[:45].tolist())]
+    assert all(earliest <= at <= latest for at, earliest, latest in found[:45])
+
+
+@pytest.mark.parametrize("by_ns", [-20_000_000, -1_000_000])
+@pytest.mark.parametrize(
+    "which", [slice(0, 50), slice(100, 120), slice(150, None), slice(7, None, 40)]
+)
+def test_where_a_part_alone_is_off_the_rest_stays_and_bars_hold_both(bars, by_ns, which):
+    """A stretch whose GPU's clock is off, or kernels with the numbers of other calls."""
+    healthy, kernels = world(0)
+    events = [dict(one) for one in healthy]
+    off = events[1::2][which]
+    for one in off:
+        one["ts"] += Decimal(by_ns) / US
+    found = bars(events)
+    assert len(found) == len(kernels)
+    for at, (_, earliest, latest) in zip(kernels.tolist(), found, strict=True):
+        assert earliest <= at <= latest
+    rest = [k for k in range(len(kernels)) if k not in range(len(kernels))[which]]
+    assert all(found[k][0] == kernels[k] for k in rest)

@@ -11,9 +11,11 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, clock_id
+from tracetime.clocks.snapshot import Snapshot
 from tracetime.errors import TracetimeError
 from tracetime.formats.chrome_json.launches import Launches
 from tracetime.graph.adding import add_order
@@ -28,6 +30,15 @@ DRIFT_PPM: Final = 20.0
 """How far that clock is assumed to drift from the CPU's, at most: it is corrected as it runs."""
 
 _TIES: Final = 16
+_PARTS: Final = 12
+_SOON_NS: Final = 20_000
+_SOON: Final = 50
+"""Soon is within so many ns, or a part of how far off the device may be, whichever is longer;"""
+_MANY: Final = 0.2
+"""and so much of the work shows it."""
+
+
+Values = npt.NDArray[np.int64]
 
 
 class Device(NamedTuple):
@@ -66,23 +77,40 @@ def tie_devices(
 ) -> None:
     """Tie the clocks of devices to that of the file, by the profiler's placement and by orders.
 
-    A placement that orders contradict by more than its half-width is no evidence.
+    A placement that orders contradict by more than its half-width is no evidence, unless a part of
+    the work begins as soon after its calls as healthy work does: then another part is misplaced, or
+    matched with wrong calls. The device stays, and its half-width is as long as they contradict.
     """
     for pid, clock in devices:
         work, calls = launches.launched(pid)
         ends, returned = launches.waited(pid)
         domain = graph.domain(clock)
         half_ns = (domain.assumed_half_width_ns or 0) + 2 * int(domain.tick_ns or 1)
-        early = difference(calls.begin, work.begin).max(initial=0)
-        late = difference(ends, returned).max(initial=0)
-        if max(early, late) <= half_ns:
+        early, late = difference(calls.begin, work.begin), difference(ends, returned)
+        off_ns = int(max(early.max(initial=0), late.max(initial=0)))
+        beyond = off_ns > half_ns
+        stays = not beyond or _is_healthy_in_part(calls.begin, -early, off_ns)
+        if stays:
             at = launches.times(pid)
             at = np.unique(at[np.linspace(0, len(at) - 1, _TIES).astype(np.intp)])
-            graph.add_snapshot({clock: at, host: at})
+            width = {clock: off_ns + half_ns} if beyond else None
+            graph.add_snapshot(Snapshot({clock: at, host: at}, reference=host, half_width_ns=width))
+            if beyond:
+                continue
         if len(work.begin):
             add_order(inner(graph), (calls.begin, host), (work.begin, clock))
         if len(ends):
             add_order(inner(graph), (ends, clock), (returned, host))
+
+
+def _is_healthy_in_part(called: Values, delays: Values, off_ns: int) -> bool:
+    """Whether work of a part of the time begins soon after its calls, against that it is off.
+
+    Of a device that is off by so much throughout, hardly any work seems to begin just then.
+    """
+    delays = delays[np.argsort(called, kind="stable")]
+    soon = (delays >= 0) & (delays <= max(_SOON_NS, off_ns // _SOON))
+    return any(part.mean() >= _MANY for part in np.array_split(soon, _PARTS) if len(part))
 
 
 def moves_of(graph: ClockGraph, host: ClockId, devices: list[Device], launches: Launches) -> str:

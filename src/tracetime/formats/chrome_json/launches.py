@@ -44,7 +44,9 @@ class Launches:
         self._late_ns = 2 * resolution_ns
         rows = np.empty((0, len(_Rows._fields)), np.int64) if names is None else names.launches
         every = _Rows(*np.ascontiguousarray(rows.T))
-        self._calls, work = every.at(every.role == _CALL), every.at(every.role == _WORK)
+        # Of work at 0 the GPU's time was lost.
+        is_work = (every.role == _WORK) & (every.begin > 0)
+        self._calls, work = every.at(every.role == _CALL), every.at(is_work)
         self._waits = every.at(every.role == _WAIT)
         self.devices: list[int] = np.unique(work.pid)[:_MOST_DEVICES].tolist()
         self._works = {device: work.at(work.pid == device) for device in self.devices}
