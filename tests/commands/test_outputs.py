@@ -31,10 +31,24 @@ WRITE_ARCHIVES = {"merge"}
 WRITE_DIRECTORIES = {"split"}
 
 
+ENDINGS = {"report": ".html", "bake": ".pftrace"}
+"""What the outputs of commands end in; those of the others, in .csv."""
+
+
 @pytest.fixture
-def path(write):
-    # A name that each of the commands takes for an output, too.
-    return Path(write(CLOCK_SYNC, "t.csv"))
+def command():
+    return "convert"
+
+
+@pytest.fixture
+def ending(command):
+    return ENDINGS.get(command, ".csv")
+
+
+@pytest.fixture
+def path(write, ending):
+    # A name that the command takes for an output, too.
+    return Path(write(CLOCK_SYNC, f"t{ending}"))
 
 
 def same(path):
@@ -47,19 +61,21 @@ def another_path(path):
 
 
 def symlink(path):
-    (path.parent / "a").symlink_to("t.csv")
-    (path.parent / "link.csv").symlink_to("a")
-    return path.parent / "link.csv"
+    link = path.with_name(f"link{path.suffix}")
+    (path.parent / "a").symlink_to(path.name)
+    link.symlink_to("a")
+    return link
 
 
 def symlinked_directory(path):
     (path.parent / "dir").symlink_to(path.parent)
-    return path.parent / "dir" / "t.csv"
+    return path.parent / "dir" / path.name
 
 
 def hard_link(path):
-    os.link(path, path.parent / "hard.csv")
-    return path.parent / "hard.csv"
+    hard = path.with_name(f"hard{path.suffix}")
+    os.link(path, hard)
+    return hard
 
 
 NAMES = [same, another_path, symlink, symlinked_directory, hard_link]
@@ -164,10 +180,10 @@ def test_a_trace_that_is_closed_may_be_written_over(path):
 
 
 @pytest.mark.parametrize("command", WRITERS)
-def test_what_a_killed_run_left_goes_with_the_next(spawn, write, tmp_path, command):
+def test_what_a_killed_run_left_goes_with_the_next(spawn, write, tmp_path, command, ending):
     trace = write(CLOCK_SYNC * 100_000, "t.pftrace")
-    out = tmp_path / "o.csv"
-    kill_while_writing(spawn, tmp_path, ("convert", trace, "-o", out))
+    out = tmp_path / f"o{ending}"
+    kill_while_writing(spawn, tmp_path, ("convert", trace, "-o", out, "--format", "csv"))
     assert len(parts(tmp_path)) == 1
     assert run([str(word) for word in WRITERS[command](write(CLOCK_SYNC), out)]) == 0
     assert parts(tmp_path) == []

@@ -112,7 +112,7 @@ SHAPES: Final[Mapping[str, Schema]] = {
     "at": either(
         "One conversion, and how it was made.",
         **{
-            "at": _of(at.At, Explanation),
+            "at": _of(at.At, at.OfFloor, Explanation),
             "at --policy tube": _of(at.At, TubeExplanation),
         },
     ),

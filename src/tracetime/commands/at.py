@@ -54,11 +54,18 @@ class At(TypedDict):
 
     Attributes:
         trace: the trace, as it was named.
-        true_between: with floor, the bar that holds the true result. Null with the tube, which has
-            these ends itself, and where the tube has no way.
     """
 
     trace: str
+
+
+class OfFloor(TypedDict):
+    """What a conversion by floor has beyond that.
+
+    Attributes:
+        true_between: the bar that holds the true result; null where the tube has no way.
+    """
+
     true_between: Ends | None
 
 
@@ -155,12 +162,13 @@ def command(  # noqa: PLR0913  a parameter for each option
     if truncated is not None:
         echo(f"warning: reading stopped early: {truncated}", err=True)
     if as_json:
-        facts: At = {
-            "trace": trace,
-            "true_between": None
-            if between is None
-            else {"earliest": between.earliest, "latest": between.latest},
-        }
+        facts: dict[str, Any] = {**At(trace=trace)}
+        if policy == "floor":
+            facts |= OfFloor(
+                true_between=None
+                if between is None
+                else {"earliest": between.earliest, "latest": between.latest}
+            )
         print_json(facts | explanation.to_dict())
     else:
         screen = console()

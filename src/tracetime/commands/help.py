@@ -9,6 +9,8 @@ from typing import Final
 
 import click
 
+from tracetime.commands.terminal import echo
+
 _OWN: Final = "Options"
 
 _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -44,7 +46,7 @@ _WIDEST_NAME: Final = 26
 def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         ctx.meta[_ALL] = True
-        click.echo(ctx.get_help(), color=ctx.color)
+        echo(ctx.get_help())
         ctx.exit()
 
 
