@@ -344,6 +344,18 @@ def to_measure(
     return [clocks[k] for turn in zip_longest(*orders) for k in turn if k is not None]
 
 
+_LIKELY_DRIFT: Final = (1e-3, 1e-5)
+"""About how fast a bar grows beyond one snapshot, and beyond several: it orders clocks."""
+
+
+def growth_ns(info: ClockInfo, events: Readings) -> float:
+    """Return about how wide bars are beyond the snapshots of a clock, by where its events are."""
+    if info.first_ns is None or info.last_ns is None:
+        return 0.0
+    away_ns = max(info.first_ns - events[0], events[1] - info.last_ns, 0)
+    return away_ns * _LIKELY_DRIFT[info.snapshots > 1]
+
+
 MOST_MEASURED: Final = 40
 """Clocks whose widest bar is looked for where no events are: each takes a tube."""
 
@@ -360,8 +372,10 @@ def widest_in_trace(graph: Graph, home: ClockId, events: Mapping[ClockId, Readin
     noted, infos = EventBars(), {info.clock: info for info in graph.clocks()}
     if home not in infos:
         return noted
-    # Beyond few snapshots bars grow fast.
-    likely = [-float(info.snapshots) for info in infos.values()]
+    likely = [
+        growth_ns(info, events[clock]) if clock in events else -float(info.snapshots)
+        for clock, info in infos.items()
+    ]
     order = to_measure(list(infos), likely, [clock in events for clock in infos])
     for clock in order[:MOST_MEASURED]:
         with suppress(TracetimeError):

@@ -14,6 +14,7 @@ import numpy as np
 
 from tracetime.analysis.event_bars import (
     Shift,
+    growth_ns,
     note_sample,
     note_widest,
     to_measure,
@@ -69,9 +70,6 @@ _WAYS: Final = 4
 _FEW_EVENTS: Final = 100
 """A path from a clock with so many neighbours takes ten tubes: no bars are looked for where only
 one event of so many is of it, if not all events are placed again."""
-
-_LIKELY_DRIFT: Final = (1e-3, 1e-5)
-"""About how fast a bar grows beyond one snapshot, and beyond several: it orders clocks."""
 
 _FAULTS_QUOTED: Final = 3
 """Of so many clocks, those with the most events, advice quotes what the tube says."""
@@ -378,8 +376,7 @@ def _note_bars(
     spans = np.array([(group.least_ns, group.most_ns) for group in placed], dtype=np.int64)
     _, changes, _ = graph.floor.variations(clocks, home, spans.reshape(-1, 2))
     likely = [
-        change
-        + _away_ns(infos[group.clock], group) * _LIKELY_DRIFT[infos[group.clock].snapshots > 1]
+        change + growth_ns(infos[group.clock], (group.low_ns, group.high_ns))
         for change, group in zip(changes.tolist(), placed, strict=True)
     ]
     order = to_measure(clocks, likely, [group.events for group in placed])
@@ -390,13 +387,6 @@ def _note_bars(
     if not counts.sample.is_whole:
         readings = {one.clock: (one.low_ns, one.high_ns) for one in placed if one.clock in chosen}
         note_widest(graph, home, cost.bars, readings, bars)
-
-
-def _away_ns(info: ClockInfo, group: Group) -> int:
-    """The distance of the readings of a clock's events from all of its snapshots."""
-    if info.first_ns is None or info.last_ns is None:
-        return 0
-    return max(info.first_ns - group.low_ns, group.high_ns - info.last_ns, 0)
 
 
 def settle_cost(trace: Trace, summary: Summary) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
 import click
 
 from tracetime.clocks.json_facts import as_json
+from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options
 from tracetime.commands.options import json_option, limits_of_reading
@@ -23,7 +24,6 @@ from tracetime.text import count, duration, half_width, printable
 
 if TYPE_CHECKING:
     from tracetime.analysis.survey import Survey
-    from tracetime.analysis.worst_bars import WorstBar
     from tracetime.clocks.ids import ClockId
     from tracetime.clocks.json_types import Count
     from tracetime.doctor import Finding
@@ -50,6 +50,20 @@ class NextCommand(NamedTuple):
 
     command: str
     why: str
+
+
+class WorstBar(NamedTuple):
+    """The widest error bar of events.
+
+    Attributes:
+        clock: the clock that they were read in.
+        half_width_ns: half of it, ns; null: it is open to a side.
+        clocks_left_out: how many clocks of events were not looked at, of many.
+    """
+
+    clock: ClockId
+    half_width_ns: Count | None
+    clocks_left_out: Count
 
 
 @as_json(
@@ -176,12 +190,11 @@ def _has_several(path: str, options: dict[str, Any]) -> bool:
 def overview(trace: Trace) -> Overview:
     """Return a trace at a glance; it is read as the doctor reads it."""
     from tracetime.analysis.survey import Survey
-    from tracetime.analysis.worst_bars import worst_bar
     from tracetime.doctor import TOLERANCE_NS, findings_of
 
     survey = Survey(trace, TOLERANCE_NS)
     findings = findings_of(survey)
-    bar = worst_bar(survey)
+    bar = _worst_bar(survey)
     return Overview(
         trace.path,
         trace.format,
@@ -196,6 +209,18 @@ def overview(trace: Trace) -> Overview:
         list(_next(trace, findings, has_bars=bar is not None))[:_MOST_NEXT],
         trace.ROW,
     )
+
+
+def _worst_bar(survey: Survey) -> WorstBar | None:
+    """The widest bar of the events; None where all were read on the trace clock, or have none."""
+    bars = survey.widest_bars()
+    used = [one for one in survey.used if one in survey.infos and one != survey.trace_clock]
+    known = [(clock, found) for clock in used if (found := bars.of([clock])) is not None]
+    if not known:
+        return None
+    widths = {clock: found.at_most_ns for clock, found in known}
+    clock = max(widths, key=lambda one: INT64_MAX if widths[one] is None else widths[one] or 0)
+    return WorstBar(clock, widths[clock], sum(not bars.has(clock) for clock in used))
 
 
 def _span(survey: Survey) -> tuple[int | None, int | None]:
@@ -268,9 +293,11 @@ def _lines(shown: Overview, names: Mapping[ClockId, str]) -> Iterator[str]:
     if len(bad) > _MOST_FINDINGS:
         yield f"  and {len(bad) - _MOST_FINDINGS:,} more"
     if shown.worst_bar is not None:
-        clock, width = shown.worst_bar
+        clock, width, left_out = shown.worst_bar
         text = half_width(float("nan") if width is None else width)
-        yield f"The widest error bar is {text} ({printable(names.get(clock) or str(clock))})."
+        more = f"; {count(left_out, 'more clock')} not looked at" if left_out else ""
+        name = printable(names.get(clock) or str(clock))
+        yield f"The widest error bar is {text} ({name}){more}."
     yield from _next_lines(shown.next)
 
 

@@ -67,6 +67,9 @@ def messages(survey: Survey) -> Iterator[Finding]:
         )
     orders = survey.graph.state.orders
     for one, other in orders.pairs()[:MOST_ORDERED]:
+        if any(survey.graph.domain(clock).is_placed for clock in (one, other)):
+            # Work that begins before its call has a finding of its own.
+            continue
         found = orders.of(one, other)
         assert found is not None
         ways = [way for way in _ways(one, other, found) if len(way.numbers)]
