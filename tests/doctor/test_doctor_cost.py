@@ -218,8 +218,8 @@ def test_events_that_show_no_tick_are_not_kept(written):
 def test_clocks_with_one_snapshot_have_no_tube(tmp_path, monkeypatch):
     """Nothing shows that they jumped, whatever a journal declares of them."""
     built = []
-    build = Tube
-    monkeypatch.setattr(Tube, "build", lambda *a, **k: built.append(a) or build(*a, **k))
+    build = Tube.__init__
+    monkeypatch.setattr(Tube, "__init__", lambda *a, **k: built.append(a) or build(*a, **k))
     file = tmp_path / "t.export"
     file.write_bytes(small_files.boots(30))
     with tt.open_trace(file) as trace:
@@ -245,8 +245,8 @@ def test_a_clock_s_name_in_a_table_is_parsed_once(tmp_path, monkeypatch):
 def test_hosts_that_messages_tie_are_found_without_a_tube_or_a_path(tmp_path, monkeypatch):
     """The few pairs have one whose messages are looked at one by one."""
     built, searched = [], []
-    build, best = Tube, Paths._best
-    monkeypatch.setattr(Tube, "build", lambda *a, **k: built.append(a) or build(*a, **k))
+    build, best = Tube.__init__, Paths._best
+    monkeypatch.setattr(Tube, "__init__", lambda *a, **k: built.append(a) or build(*a, **k))
     monkeypatch.setattr(Paths, "_best", lambda *a: searched.append(a) or best(*a))
     file = tmp_path / "t.json"
     file.write_bytes(small_files.otlp_hosts(300))

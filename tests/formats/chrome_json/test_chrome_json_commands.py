@@ -95,7 +95,9 @@ def test_real_files_are_in_order(tracetime, real, tmp_path):
     elif real.name in PASSED_OVER:
         assert PASSED_OVER[real.name] in " ".join(text.split())
     else:
-        assert "the clocks are in order" in text
+        is_read = real.name.startswith(("hta_amd_", "hta_sampled_"))
+        verdict = "the clocks are in order" if is_read else "nothing to check: no snapshot"
+        assert verdict in text
     if real.stat().st_size < 100_000:
         code, _, _ = tracetime("report", real, "-o", tmp_path / "r.html")
         assert code == 0

@@ -43,13 +43,13 @@ BOOT = ClockId(BOOTTIME)
 def tubes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A list that grows by an entry for each tube that is made."""
     made: list[int] = []
-    build = Tube
+    build = Tube.__init__
 
-    def counted(evidence, limits, **options):
+    def counted(self, evidence, limits, **options):
         made.append(len(evidence.a))
-        return build(evidence, limits, **options)
+        build(self, evidence, limits, **options)
 
-    monkeypatch.setattr(Tube, "build", counted)
+    monkeypatch.setattr(Tube, "__init__", counted)
     return made
 
 
