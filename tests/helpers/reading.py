@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -41,10 +41,17 @@ class Outcome(NamedTuple):
 
 
 def read_partial(data: bytes) -> Outcome:
-    """What can be read of a damaged trace, and what is wrong with it."""
-    with opened(data, partial=True) as trace:
-        rows = rows_of(trace.read_all())
-        return Outcome(rows, trace.truncated)
+    """What can be read of a damaged trace, and what is wrong with it.
+
+    A file that begins as none of any format is refused: nothing of it is read.
+    """
+    with ExitStack() as stack:
+        try:
+            trace = stack.enter_context(opened(data, partial=True))
+        except TraceError as error:
+            # The name of the file is another each time.
+            return Outcome([], TraceError(error.message.partition(": ")[2], error.offset))
+        return Outcome(rows_of(trace.read_all()), trace.truncated)
 
 
 def placed(data: bytes, kind: str = "packet") -> dict[int, int | str]:

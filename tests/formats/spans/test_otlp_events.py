@@ -212,7 +212,10 @@ def test_a_compressed_file_is_read(rows):
 
 def test_other_objects_are_not_of_this_format(tmp_path):
     path = tmp_path / "t.json"
-    for content in (b"{}", b'{"data":[]}', b'{"spans":{"resourceSpans":[]}}'):
+    path.write_bytes(b"{}")
+    with pytest.raises(TraceError, match="JSON, but of no trace"), open_trace(path):
+        pass
+    for content in (b'{"data":[]}', b'{"spans":{"resourceSpans":[]}}'):
         path.write_bytes(content)
         with open_trace(path) as trace:
             assert not isinstance(trace, SpansTrace)

@@ -21,7 +21,7 @@ pytestmark = LINUX
 N = 100_000
 READ = """
 import sys, tracetime
-with tracetime.open_trace(sys.argv[1], max_expansion=1 << 28) as trace:
+with tracetime.open_trace(sys.argv[1], max_expansion=1 << 28, max_clocks=1 << 17) as trace:
     try:
         names = sys.argv[2:] == ["names"]
         rows = sum(batch.num_rows for batch in trace.events(names=names))
