@@ -128,7 +128,7 @@ TIMES = {
     "first_ns", "last_ns", "value", "result", "earliest", "latest", "estimate", "snapshot_src_ns",
     "snapshot_dst_ns", "value_ns_before", "value_ns_after", "at_ns", "offset_ns", "worst_ns",
     "timestamp", "trace_time", "off_ns", "least", "greatest", "before_ts", "after_ts", "away_ns",
-    "time_ns", "least_ns", "most_ns", "from_ns", "to_ns", "pid", "int_value",
+    "time_ns", "least_ns", "most_ns", "from_ns", "to_ns", "pid", "int_value", "at",
 }  # fmt: skip
 """Keys of numbers that may be below 0: of 64 bits."""
 

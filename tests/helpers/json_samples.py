@@ -236,9 +236,24 @@ def _of_orders(printed: Printed, patch: pytest.MonkeyPatch) -> None:
         printed("at", path, 1200, "--from", "MONOTONIC", "--policy", "tube")
         printed("at", path, 1700, "--to", "MONOTONIC", "--policy", "tube")
         printed(path)
+        _of_one_side(printed)
         here.setattr(fleet, "run_in_pool", _run_here)
         printed("fleet", "doctor", path, "-o", printed.folder / "orders")
     printed("fleet", "summary", printed.folder / "orders")
+
+
+def _of_one_side(printed: Printed) -> None:
+    """An order tells that REALTIME was set back, and nothing how far at most."""
+    both = [f"snapshot,{t},{clock},{t}" for t in (0, 10**9) for clock in ("BOOTTIME", "REALTIME")]
+    order = f"order,BOOTTIME,{10**11},REALTIME,{2 * 10**9}"
+    events = [f"event,REALTIME,{t * 10**9}" for t in (12, 13, 14)]
+    path = printed.folder / "set_back.txt"
+    path.write_bytes(MAGIC + "\n".join([*both, order, *events, ""]).encode())
+    printed("at", path, 13 * 10**9, "--from", "REALTIME")
+    printed("at", path, 111 * 10**9, "--to", "REALTIME")
+    printed("convert", path, "-o", printed.folder / "out.csv")
+    for command in ("clocks", "doctor"):
+        printed(command, path)
 
 
 def _run_here(function: Any, uris: Any, *_: object, **__: object) -> Iterator[Any]:

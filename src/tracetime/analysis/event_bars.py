@@ -273,14 +273,17 @@ def note_widest(
 
 
 def _first_points(graph: Graph, clock: ClockId, home: ClockId, span: Readings) -> Values:
-    """Return readings of a clock: the ends of what was read, snapshots, and parts of the gaps."""
+    """Return readings of a clock: the ends of what was read, snapshots, and parts of the gaps.
+
+    Of a clock that was read once, that reading.
+    """
     path = graph.path(clock, home, policy="tube")
     _, ours, _ = graph.shared(clock, path[1])
     inside = ours[(ours > span[0]) & (ours < span[1])]
     ends = ascending(np.append(inside, span))
     gaps: Widths = ends[1:].view(np.uint64) - ends[:-1].view(np.uint64)
     longest = np.sort(np.argsort(gaps, kind="stable")[-_MOST_GAPS:])
-    return _divided(ends[longest], gaps[longest])
+    return _divided(ends[longest], gaps[longest]) if len(gaps) else ends
 
 
 def _divided(starts: Values, gaps: Widths) -> Values:
