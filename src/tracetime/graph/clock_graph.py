@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,8 @@ from tracetime.graph.tube.results import (
     check_bars,
 )
 from tracetime.graph.values import Result
+
+_Order: TypeAlias = "int | npt.NDArray[np.int8] | pa.Int8Array"
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -440,7 +442,7 @@ class ClockGraph(GraphFacts):
         bars: Bars = "estimated",
         margin: bool = False,
         errors: OnError = "raise",
-    ) -> Any:
+    ) -> _Order | Margin[_Order, Result]:
         """Compare two (timestamp, clock): -1, 1, or 0 where the bars overlap.
 
         Timestamps of one clock compare exactly, unless it was set back, reset or wrapped and may
