@@ -261,11 +261,11 @@ def test_the_same_trace_twice_is_refused(write):
 
 
 def test_a_trace_is_read_only_for_the_tables_of_a_query(ask):
-    assert ask(b"this is no trace", "select 1 + 1") == [(2,)]
-    assert ask(b"this is no trace", "describe events")[0][:2] == ("packet", "UBIGINT")
+    assert ask(b"\x0athis is no trace\xff", "select 1 + 1") == [(2,)]
+    assert ask(b"\x0athis is no trace\xff", "describe events")[0][:2] == ("packet", "UBIGINT")
     for table in ("events", "clocks", "snapshots", "discontinuities"):
         with pytest.raises(TraceError):
-            ask(b"this is no trace", f"from {table}")
+            ask(b"\x0athis is no trace\xff", f"from {table}")
 
 
 def test_a_cut_trace(ask):
@@ -443,7 +443,7 @@ def test_what_does_not_fit_in_memory_goes_on_in_files_that_are_removed(ask, tmp_
 
 
 def test_a_statement_that_failed_leaves_the_next_alone(write):
-    with open_trace(write(b"no trace")) as opened, Session([opened]) as session:
+    with open_trace(write(b"\x0ano trace\xff")) as opened, Session([opened]) as session:
         for _ in range(2):
             with pytest.raises(TraceError):
                 session.run("select count(*) from events")

@@ -103,7 +103,7 @@ def tie_devices(
             add_order(inner(graph), (ends, clock), (returned, host))
 
 
-def _is_healthy_in_part(called: Values, delays: Values, off_ns: int) -> bool:
+def _is_healthy_in_part(called: Values, delays: npt.NDArray[np.float64], off_ns: int) -> bool:
     """Whether work of a part of the time begins soon after its calls, against that it is off.
 
     Of a device that is off by so much throughout, hardly any work seems to begin just then.
