@@ -43,7 +43,8 @@ def reported(written, tmp_path):
 def test_of_very_many_pairs_some_are_measured(reported, tubes):
     n = MOST_MEASURED + 50
     made, page = reported(costly.sequences(n, 3))
-    assert len(tubes) == MOST_MEASURED
+    # Those with a picture, and of the others those whose events say how wide bars are.
+    assert MOST_MEASURED <= len(tubes) <= n
     assert f"The first {MOST_MEASURED} of {n} pairs of clocks" in page
     assert made.left_out == [f"{n - 2} of 64@seq* ({n})"]
     assert "--max-tubes" not in page

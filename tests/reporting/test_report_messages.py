@@ -98,7 +98,7 @@ def test_messages_are_called_messages(written, name, said):
 
 def test_one_way_neither_a_drift_nor_an_error_is_known(written):
     page = written("one way").read_text()
-    assert "error bar open to one side, 40 messages" in page
+    assert "error bar of its events open to one side, 40 messages" in page
     assert ">error bar, open to one side</li>" in page
     assert ">|floor − estimate|</li>" not in page
     assert "drift none" not in page

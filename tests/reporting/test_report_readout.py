@@ -76,7 +76,9 @@ def hover(page, seconds, panel=1, figure="pair-1-picture"):
 
 def number(text):
     """The last number of ns in a text."""
-    return int(re.findall(r"([−-]?[\d,]+) ns", text)[-1].replace(",", "").replace("−", "-"))
+    # Of seconds nine decimals are written: all digits count nanoseconds.
+    found = re.findall(r"([−-]?[\d,]+(?: ns|\.\d{9} s))", text)[-1]
+    return int(re.sub(r"[^\d-]", "", found.replace("−", "-")))
 
 
 def test_a_snapshot_says_its_readings_exactly(visit, written):
@@ -87,7 +89,7 @@ def test_a_snapshot_says_its_readings_exactly(visit, written):
     assert lines["reading"] == f"{HOSTILE} {realtime:,} ns"
     assert number(lines["offset"]) == realtime - boottime
     assert lines["snapshot"].startswith("no. 4, half-width")
-    assert re.match(r"± [\d,]+ ns \(−[\d,]+ to \+[\d,]+\)", lines["error bar"])
+    assert re.match(r"± [\d,]+ ns \(−[\d,]+ ns to \+[\d,]+ ns\)", lines["error bar"])
     assert lines["drift"].startswith("+20.0")
     assert page.locator("img").count() == 0
 

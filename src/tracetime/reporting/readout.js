@@ -10,7 +10,14 @@ const Readout = (() => {
   };
   // Seconds and more are told in seconds, to the nanosecond all the same.
   const span = (ns) => (Math.abs(ns) < 1e9 ? `${signed(ns)} ns` : (ns > 0 ? "+" : "−") + seconds(Math.abs(ns)));
-  const size = (ns) => span(Math.round(ns)).replace("+", "");
+  const amount = (ns) => span(Math.round(ns)).replace("+", "");
+  // The same of a BigInt: a number would lose nanoseconds of what is longer than some months.
+  const exactly = (ns) => {
+    const whole = ns < 0n ? -ns : ns;
+    if (whole < 1000000000n) return `${grouped(ns)} ns`;
+    const rest = String(whole % 1000000000n).padStart(9, "0");
+    return `${ns < 0n ? "−" : ""}${grouped(whole / 1000000000n)}.${rest} s`;
+  };
   const seconds = (ns) => `${(ns / 1e9).toLocaleString("en-US", { minimumFractionDigits: 9 })} s`;
   const rate = (ppm) => (ppm < 0 ? "−" : "+") + Math.abs(ppm).toPrecision(4);
 
@@ -79,13 +86,13 @@ const Readout = (() => {
     function bar(down, up) {
       if (!Number.isFinite(down)) return Number.isFinite(up) ? `open, to ${span(up)}` : "open";
       if (!Number.isFinite(up)) return `open, from ${span(down)}`;
-      return `± ${size((up - down) / 2)} (${span(down)} to ${span(up)})`;
+      return `± ${amount((up - down) / 2)} (${span(down)} to ${span(up)})`;
     }
 
     function kind(k) {
       if (number[k] < 0) return ["message", k < plain ? "bounds one side" : "arrives before it was sent"];
       const what = k < snapshots ? "snapshot" : "outlier";
-      return [what, `no. ${grouped(number[k])}, half-width ${size(half[k])}`];
+      return [what, `no. ${grouped(number[k])}, half-width ${amount(half[k])}`];
     }
 
     function between(t) {
@@ -102,7 +109,7 @@ const Readout = (() => {
       lines.push(["offset − trend", span(value)]);
       lines.push(["error bar", bar(down, up)]);
       const off = Math.round(at(floor));
-      if (Number.isFinite(off)) lines.push(["floor", off > 1 ? `off by ${size(off)}` : "off by at most 1 ns"]);
+      if (Number.isFinite(off)) lines.push(["floor", off > 1 ? `off by ${amount(off)}` : "off by at most 1 ns"]);
       return lines;
     }
 
@@ -116,7 +123,7 @@ const Readout = (() => {
       if (onSnapshot) {
         lines.push(kind(k));
         lines.push(["reading", `${facts.clock} ${grouped(clocks[k])} ns`]);
-        lines.push(["offset", size(Number(clocks[k] - references[k]))]);
+        lines.push(["offset", exactly(clocks[k] - references[k])]);
       }
       lines.push(...between(t).filter(([what]) => !onSnapshot || what !== "reading"));
       const run = rates[0].findIndex((from, i) => t / unit >= from && t / unit <= rates[1][i]);
