@@ -73,7 +73,8 @@ def check_curves(graph, curves):
         return
     drawn = curves.sampled
     known = np.isfinite(drawn.half) & np.isfinite(drawn.time)
-    if known.sum() < 2:
+    if known.sum() < 2 or (np.diff(drawn.time) < 0).any():
+        # Over a clock that was set back, a line at one time is not one conversion.
         return
     rng = np.random.default_rng(1)
     left = np.flatnonzero(known[:-1] & known[1:])
