@@ -65,6 +65,7 @@ class FakeTrace:
         columns = {field.name: np.zeros(n, np.int64) for field in EVENTS_SCHEMA}
         columns |= {name: np.zeros(n, np.uint32) for name in ("clock", "sequence", "machine")}
         columns |= {"status": np.zeros(n, np.uint8), "source_ns": np.zeros(n, np.int64)}
+        columns["snapshots"] = np.zeros(n, np.int64)
         for _ in range(self._batches):
             yield columns
         if self._error is not None:
