@@ -254,6 +254,7 @@ def _of_one_side(printed: Printed) -> None:
     printed("convert", path, "-o", printed.folder / "out.csv")
     for command in ("clocks", "doctor"):
         printed(command, path)
+    printed(path)
 
 
 def _run_here(function: Any, uris: Any, *_: object, **__: object) -> Iterator[Any]:

@@ -30,6 +30,7 @@ from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.columns.arrays import known_of
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
+    BARRED,
     PLACED,
     REASONS,
     RESOLVED,
@@ -331,7 +332,7 @@ class Survey:
     def widest_bars(self) -> EventBars:
         """The widest bars on trace time that readings of each clock's events have."""
         spans: dict[ClockId, tuple[int, int]] = {}
-        for group in self.of(REASONS[RESOLVED]):
+        for group in (one for status in BARRED for one in self.of(REASONS[status])):
             low, high = spans.get(group.clock, (group.low_ns, group.high_ns))
             spans[group.clock] = min(low, group.low_ns), max(high, group.high_ns)
         return widest_in_trace(self.graph, self.trace_clock, spans)
