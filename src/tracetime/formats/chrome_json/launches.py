@@ -45,7 +45,7 @@ class Launches:
         rows = np.empty((0, len(_Rows._fields)), np.int64) if names is None else names.launches
         every = _Rows(*np.ascontiguousarray(rows.T))
         # Of work at 0 the GPU's time was lost.
-        is_work = (every.role == _WORK) & (every.begin > 0)
+        is_work = (every.role == _WORK) & (every.begin != 0)
         self._calls, work = every.at(every.role == _CALL), every.at(is_work)
         self._waits = every.at(every.role == _WAIT)
         self.devices: list[int] = np.unique(work.pid)[:_MOST_DEVICES].tolist()
