@@ -115,8 +115,8 @@ class TraceError(TracetimeError):
         self.packet = packet
 
     def of(self, path: str) -> TraceError:
-        """This error with the trace's path, unless its message has it."""
-        if path in self.message:
+        """This error with the trace's path, unless its message begins with it."""
+        if self.message.startswith(f"{path}:"):
             return self
         return TraceError(f"{path}: {self.message}", self.offset, self.packet)
 

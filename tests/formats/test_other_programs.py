@@ -139,6 +139,13 @@ def test_what_a_file_of_no_known_program_is(tmp_path, tracetime, content, what):
     assert what in err
 
 
+def test_a_short_name_is_in_the_message_too(tmp_path, tracetime, monkeypatch):
+    """It stands in other words of the message as well."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t").write_bytes(b"\n\x05x")
+    assert tracetime("clocks", "t")[2].startswith("tracetime: error: t: the trace is cut off")
+
+
 @pytest.mark.parametrize(
     "beginning",
     [
