@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
-from tracetime.clocks.int_arrays import IntArray
 from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph import conversion, upper
@@ -210,7 +209,7 @@ class ClockGraph(GraphFacts):
     @overload
     def convert(
         self,
-        ts: int | np.integer[Any],
+        ts: Time,
         src: ClockLike,
         dst: ClockLike,
         *,
@@ -224,7 +223,7 @@ class ClockGraph(GraphFacts):
     @overload
     def convert(
         self,
-        ts: int | np.integer[Any],
+        ts: Time,
         src: ClockLike,
         dst: ClockLike,
         *,
@@ -238,7 +237,7 @@ class ClockGraph(GraphFacts):
     @overload
     def convert(
         self,
-        ts: int | np.integer[Any],
+        ts: Time,
         src: ClockLike,
         dst: ClockLike,
         *,
@@ -252,7 +251,7 @@ class ClockGraph(GraphFacts):
     @overload
     def convert(
         self,
-        ts: int | np.integer[Any],
+        ts: Time,
         src: ClockLike,
         dst: ClockLike,
         *,
@@ -266,7 +265,7 @@ class ClockGraph(GraphFacts):
     @overload
     def convert(
         self,
-        ts: IntArray,
+        ts: TimeArray,
         src: ClockLike,
         dst: ClockLike,
         *,
@@ -280,7 +279,7 @@ class ClockGraph(GraphFacts):
     @overload
     def convert(
         self,
-        ts: IntArray,
+        ts: TimeArray,
         src: ClockLike,
         dst: ClockLike,
         *,
@@ -294,7 +293,7 @@ class ClockGraph(GraphFacts):
     @overload
     def convert(
         self,
-        ts: IntArray,
+        ts: TimeArray,
         src: ClockLike,
         dst: ClockLike,
         *,
@@ -308,7 +307,7 @@ class ClockGraph(GraphFacts):
     @overload
     def convert(
         self,
-        ts: IntArray,
+        ts: TimeArray,
         src: ClockLike,
         dst: ClockLike,
         *,
