@@ -34,17 +34,26 @@ _asked: Final[WeakKeyDictionary[Any, Callable[[], Iterable[str]]]] = WeakKeyDict
 
 
 class OutputIsInputError(Exception):
-    """Standard output goes to a file that is read: no error may be written there, either."""
+    """Streams go to a file that is read: no error may be written there, either.
 
-    def __str__(self) -> str:
-        return "standard output goes to a file that is read; send it to another one"
+    streams: their descriptors.
+    """
+
+    def __init__(self, streams: frozenset[int]) -> None:
+        super().__init__("output goes to a file that is read; send it to another one")
+        self.streams = streams
 
 
 class _Kept(NamedTuple):
     """The files that were read since a `keep_inputs` began, and those that its streams write."""
 
     read: set[Identity]
-    written: set[Identity]
+    written: dict[int, Identity]
+
+    def check(self, read: set[Identity]) -> None:
+        streams = frozenset(stream for stream, file in self.written.items() if file in read)
+        if streams:
+            raise OutputIsInputError(streams)
 
 
 _kept: Final[list[_Kept]] = []
@@ -94,8 +103,8 @@ def protect_all(reader: Any, found: Iterable[os.stat_result]) -> None:
         _reading.setdefault(reader, set()).update(read)
         for kept in _kept:
             kept.read.update(read)
-        if any(read & kept.written for kept in _kept):
-            raise OutputIsInputError
+        for kept in _kept:
+            kept.check(read)
 
 
 def protect_opened(reader: Any, opened: Callable[[], Iterable[str]]) -> None:
@@ -110,12 +119,13 @@ def keep_inputs(streams: Iterable[int] = ()) -> Iterator[None]:
 
     streams: the descriptors that the block writes to, whatever they are.
     """
-    written = set[Identity]()
+    written = dict[int, Identity]()
     for stream in streams:
         # One may be closed.
         with contextlib.suppress(OSError):
             facts = os.fstat(stream)
-            written.update([(facts.st_dev, facts.st_ino)] if stat.S_ISREG(facts.st_mode) else ())
+            if stat.S_ISREG(facts.st_mode):
+                written[stream] = facts.st_dev, facts.st_ino
     kept = _Kept(set(), written)
     with _lock:
         _kept.append(kept)

@@ -375,7 +375,7 @@ def test_standard_output_that_goes_to_an_input_is_refused(tmp_path, source, word
         done = tracetime_to(out, [word.format(path) for word in words])
     assert kept.read_bytes() == before
     assert done.returncode == 2
-    assert b"standard output goes to a file that is read" in done.stderr
+    assert b"output goes to a file that is read" in done.stderr
 
 
 def test_standard_output_and_input_may_not_be_one_file(tmp_path):
@@ -385,11 +385,19 @@ def test_standard_output_and_input_may_not_be_one_file(tmp_path):
     assert (path.read_bytes(), done.returncode) == (SLICES, 2)
 
 
-def tracetime_to(out, words, **more):
+def test_standard_error_that_goes_to_an_input_is_refused_without_a_word(tmp_path):
+    """There is no place for one."""
+    path, _ = plain(tmp_path)
+    with path.open("ab") as errors:
+        done = tracetime_to(subprocess.PIPE, ["clocks", str(path)], stderr=errors)
+    assert (path.read_bytes(), done.returncode, done.stdout) == (SLICES, 2, b"")
+
+
+def tracetime_to(out, words, stderr=subprocess.PIPE, **more):
     return subprocess.run(
         [sys.executable, "-m", "tracetime", *words],
         stdout=out,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         check=False,
         **more,
     )

@@ -189,12 +189,13 @@ def _say_why(number: int) -> None:
 
 
 _STDOUT: Final = 1
+_STDERR: Final = 2
 
 
 def run(args: Sequence[str]) -> int:
     """Run the command line `args` and return the exit code; errors are printed on stderr."""
     try:
-        with keep_inputs([_STDOUT]):
+        with keep_inputs([_STDOUT, _STDERR]):
             if sys.stdin is not None:
                 protect(sys.stdin)
             result = cli.main(list(args), prog_name="tracetime", standalone_mode=False)
@@ -205,7 +206,8 @@ def run(args: Sequence[str]) -> int:
         _silence()
         return BROKEN_PIPE
     except OutputIsInputError as error:
-        _silence()
+        for stream in {_STDOUT, *error.streams}:
+            _silence(stream)
         return _fail(UsageError(str(error)), args)
     except OSError as error:
         _silence()
@@ -239,9 +241,9 @@ def exit_code(error: TracetimeError) -> int:
     return next(codes, CHECK_FAILED)
 
 
-def _silence() -> None:
-    """Discard what is still buffered for stdout, which Python writes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _silence(stream: int = _STDOUT) -> None:
+    """Discard what is still buffered for a stream, which Python writes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
 
 
 def _fail(error: TracetimeError, args: Sequence[str], hint: str = "") -> int:
