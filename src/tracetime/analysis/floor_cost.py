@@ -18,9 +18,7 @@ from tracetime.analysis.event_bars import EventBars
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.json_facts import Document, as_json
 from tracetime.columns.arrays import known_of, values_of
-from tracetime.errors import (
-    TracetimeError,
-)
+from tracetime.errors import TracetimeError
 from tracetime.graph.clock_graph import coat
 from tracetime.graph.graph import Graph
 from tracetime.graph.tube.evidence import FARTHEST, NOT_RECORDED

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import numpy as np
 
-from tracetime.analysis.event_bars import (
-    Shift,
-    growth_ns,
-    note_sample,
-    note_widest,
-    to_measure,
-)
+from tracetime.analysis.event_bars import Shift, growth_ns, note_sample, note_widest, to_measure
 from tracetime.analysis.floor_cost import (
     CLOCKS_SAMPLED,
     FloorCost,

@@ -166,11 +166,7 @@ class Sample:
         assert isinstance(value, int)
         centre = self.snapshot.centre_ns.get(clock)
         half = self.snapshot.half_width_ns.get(clock)
-        return (
-            value,
-            0 if centre is None else int(centre[0]),
-            0 if half is None else int(half[0]),
-        )
+        return (value, 0 if centre is None else int(centre[0]), 0 if half is None else int(half[0]))
 
 
 # The distance of UTC from REALTIME at a sample, as a time service of this machine bounds it.

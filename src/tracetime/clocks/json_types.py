@@ -20,8 +20,7 @@ NotNegative = Annotated[float, Meta(ge=0)]
 NotEmpty: Final = Meta(min_length=1)
 
 IsoTime = Annotated[
-    str,
-    Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9}Z$"),
+    str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9}Z$")
 ]
 Status = Annotated[str, Meta(extra_json_schema={"enum": list(REASONS)})]
 FindingCode = Annotated[str, Meta(extra_json_schema={"$ref": "#/$defs/finding_code"})]

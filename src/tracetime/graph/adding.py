@@ -55,11 +55,7 @@ def _add(state: GraphState, snapshot: Snapshot) -> None:
 
 
 def _add_rows(
-    state: GraphState,
-    clocks: Sequence[ClockId],
-    values: Values,
-    units: Values,
-    incremental: Marks,
+    state: GraphState, clocks: Sequence[ClockId], values: Values, units: Values, incremental: Marks
 ) -> None:
     trace_key = None if state.trace_clock is None else state.key(state.trace_clock)
     keys = [state.key(clock) for clock in clocks]

@@ -125,12 +125,7 @@ def _nothing(given: Given) -> tuple[Values, Marks]:
 
 
 def conversion_error(
-    graph: Graph,
-    given: Given,
-    source: ClockId,
-    target: ClockId,
-    bad: Marks,
-    *bar: Values,
+    graph: Graph, given: Given, source: ClockId, target: ClockId, bad: Marks, *bar: Values
 ) -> ConversionError:
     """The error of the first value that is marked; bar: earliest and latest of all values."""
     first = int(np.flatnonzero(bad)[0])
@@ -236,12 +231,7 @@ def convert_with_bars(
 
 
 def _bounded_part(
-    graph: Graph,
-    values: Values,
-    source: ClockId,
-    target: ClockId,
-    bars: Bars,
-    span: Near | None,
+    graph: Graph, values: Values, source: ClockId, target: ClockId, bars: Bars, span: Near | None
 ) -> Reached:
     source_ns, bad = np.empty_like(values), np.zeros(len(values), dtype=np.uint8)
     scale(values, graph.contents.unit_ns(source), source_ns, bad)
@@ -250,12 +240,7 @@ def _bounded_part(
 
 
 def with_reasons(
-    graph: Graph,
-    values: Values,
-    source: ClockId,
-    target: ClockId,
-    policy: PolicyName,
-    bars: Bars,
+    graph: Graph, values: Values, source: ClockId, target: ClockId, policy: PolicyName, bars: Bars
 ) -> Reached:
     """Values on the target; a value that does not convert has the reason as its status.
 

@@ -149,11 +149,7 @@ class Peer:
     """
 
     def __init__(
-        self,
-        host: str,
-        *,
-        key_file: str | os.PathLike[str] | None = None,
-        timeout_s: float = 1.0,
+        self, host: str, *, key_file: str | os.PathLike[str] | None = None, timeout_s: float = 1.0
     ) -> None:
         if not 0 < timeout_s <= _LONGEST_S:
             raise UsageError(f"timeout_s is {timeout_s}: use up to {_LONGEST_S:g}")

@@ -198,11 +198,7 @@ def ping(
         NoBoundError: no reply came, or the rounds contradict each other.
     """
     found, rounds = measure(
-        host,
-        bursts=bursts,
-        target_error_ns=target_error_ns,
-        key_file=key_file,
-        timeout_s=timeout_s,
+        host, bursts=bursts, target_error_ns=target_error_ns, key_file=key_file, timeout_s=timeout_s
     )
     if output is not None:
         write_exchanges(output, rounds.exchanges, host, rounds.boot, rounds.suspended_ns)

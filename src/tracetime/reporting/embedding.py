@@ -79,12 +79,7 @@ class Figures:
         # What was set has been checked; here every default would be, too.
         with self._validate(False):
             drawn = document.to_json(deferred=False)
-        return {
-            "target_id": target,
-            "root_id": figure.id,
-            "doc": drawn,
-            "version": self._version,
-        }
+        return {"target_id": target, "root_id": figure.id, "doc": drawn, "version": self._version}
 
     def blocks(self) -> list[Html]:
         """Return the JSON of all figures."""

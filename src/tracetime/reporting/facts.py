@@ -277,11 +277,7 @@ def _choose_pictures(facts: Facts) -> None:
     for pair in chosen:
         span = _span(facts, pair) if pair.reference == trace_clock else None
         pair.curves = facts.survey.trace.clocks.curves(
-            pair.reference,
-            pair.clock,
-            span,
-            span[0] if span else None,
-            _MOST_POINTS // len(chosen),
+            pair.reference, pair.clock, span, span[0] if span else None, _MOST_POINTS // len(chosen)
         )
         pair.bars = _bars_of(facts.survey, pair)
     facts.left_out = [

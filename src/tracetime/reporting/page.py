@@ -80,11 +80,7 @@ def _header(facts: Facts, name: str) -> Html:
         "header",
         tag("p", "tracetime report", class_="kicker"),
         tag("h1", name),
-        tag(
-            "p",
-            f"{sentence[0].upper()}{sentence[1:]}.",
-            class_=f"verdict {_kind(facts)}",
-        ),
+        tag("p", f"{sentence[0].upper()}{sentence[1:]}.", class_=f"verdict {_kind(facts)}"),
         tag("dl", (tag("div", tag("dt", a), tag("dd", b)) for a, b in summary), class_="facts"),
         tag(
             "noscript", tag("p", "The pictures need JavaScript. The tables have the same numbers.")

@@ -146,11 +146,7 @@ def _pair(facts: Facts, figures: Figures, number: int, pair: PairFacts) -> Html:
             key=pair_key(curves),
         ),
         _breaks(curves, place) if curves.breaks else None,
-        tag(
-            "details",
-            tag("summary", "The curves as a table"),
-            _numbers(curves),
-        ),
+        tag("details", tag("summary", "The curves as a table"), _numbers(curves)),
         id=f"pair-{number}",
         class_="pair",
         open=not _is_in_order(facts, pair, curves),

@@ -38,12 +38,7 @@ def pair_key(curves: Curves) -> Html:
                 tag("path", d="M0 1H20M0 13H20", stroke=TUBE),
             ],
         ),
-        (
-            "drift between snapshots",
-            _diamond(fill=INK),
-        )
-        if len(curves.gap_ppm)
-        else None,
+        ("drift between snapshots", _diamond(fill=INK)) if len(curves.gap_ppm) else None,
         (
             "|floor − estimate|",
             tag("path", d="M0 7H20", stroke=FLOOR, stroke_width=2, stroke_dasharray="5 3"),

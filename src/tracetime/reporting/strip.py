@@ -277,9 +277,7 @@ def strip(facts: Facts, links: dict[ClockId, str]) -> Html:
         "section",
         tag("h2", _title(found), f" · {duration(length_ns)}" if facts.has_length else None),
         tag(
-            "ol",
-            (_row(facts, row, links, short[row.name]) for row in found.shown),
-            class_="lanes",
+            "ol", (_row(facts, row, links, short[row.name]) for row in found.shown), class_="lanes"
         ),
         _axis(length_ns) if facts.has_length else None,
         tag("p", _others(found), " ", tag("a", "All clocks", href="#clocks"), class_="hint")

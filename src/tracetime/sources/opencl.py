@@ -56,11 +56,7 @@ class OpenClDevice(BracketedDevice):
     most_stamps = 64
 
     def __init__(
-        self,
-        opencl: api.OpenCl,
-        platform: api.Handle,
-        device: api.Handle,
-        seen: dict[str, int],
+        self, opencl: api.OpenCl, platform: api.Handle, device: api.Handle, seen: dict[str, int]
     ) -> None:
         self._cl, self._platform, self._device = opencl, platform, device
         label = api.text(opencl.device_info(device, api.DEVICE_NAME)) or "an OpenCL device"

@@ -65,10 +65,7 @@ def simplest_between(low: Fraction, high: Fraction) -> Fraction:
     return down + 1 / simplest_between(1 / (high - down), 1 / (low - down))
 
 
-FORMS: Final = (
-    (b"VK_KHR_calibrated_timestamps", "KHR"),
-    (b"VK_EXT_calibrated_timestamps", "EXT"),
-)
+FORMS: Final = ((b"VK_KHR_calibrated_timestamps", "KHR"), (b"VK_EXT_calibrated_timestamps", "EXT"))
 
 _PORTABILITY: Final = b"VK_KHR_portability_enumeration"
 _PORTABLE_DEVICE: Final = b"VK_KHR_portability_subset"

@@ -263,11 +263,7 @@ def statuses(
     return _dictionary(status, _STATUS_NAMES, missing)
 
 
-def _strings(
-    columns: Columns,
-    name: str,
-    missing: npt.NDArray[np.bool_] | None = None,
-) -> pa.Array:
+def _strings(columns: Columns, name: str, missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """The text "NAME:text", UTF-8 that the kernels have checked, cut at "NAME:ends"."""
     ends = columns[f"{name}:ends"]
     offsets = np.concatenate([np.zeros(1, np.int32), ends])
@@ -277,9 +273,7 @@ def _strings(
 
 
 def _dictionary(
-    indices: npt.NDArray[np.generic],
-    names: pa.Array,
-    missing: npt.NDArray[np.bool_] | None = None,
+    indices: npt.NDArray[np.generic], names: pa.Array, missing: npt.NDArray[np.bool_] | None = None
 ) -> pa.Array:
     # The index of a null is 0: readers that use it, such as polars', refuse a negative one.
     if missing is not None:

@@ -126,12 +126,7 @@ def by_clocks(
     for key in np.unique(keys).tolist():
         ours = keys == key
         (one, unit), (other, also) = clocks[key // len(clocks)], clocks[key % len(clocks)]
-        yield (
-            one,
-            other,
-            steps.reading[before[ours]] // unit,
-            steps.reading[after[ours]] // also,
-        )
+        yield (one, other, steps.reading[before[ours]] // unit, steps.reading[after[ours]] // also)
 
 
 def concatenate_steps(parts: Sequence[FlowSteps]) -> FlowSteps:

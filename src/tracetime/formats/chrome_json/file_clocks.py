@@ -335,11 +335,7 @@ def graph_of(
     half, oscillator = (0, posix_oscillator(0)) if name == _KINETO else (None, None)
     graph.declare(
         ClockDomain(
-            clock,
-            name=name,
-            tick_ns=tick_ns,
-            oscillator=oscillator,
-            assumed_half_width_ns=half,
+            clock, name=name, tick_ns=tick_ns, oscillator=oscillator, assumed_half_width_ns=half
         )
     )
     first_ns, last_ns = span

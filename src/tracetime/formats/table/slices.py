@@ -136,9 +136,7 @@ class TableSlices:
         return numbers
 
     def batches(
-        self,
-        clocks: tuple[str, str] | None,
-        moved: Callable[[Values], Values] | None = None,
+        self, clocks: tuple[str, str] | None, moved: Callable[[Values], Values] | None = None
     ) -> Iterable[pa.RecordBatch]:
         """The slices, in the order in which they began.
 

@@ -21,10 +21,7 @@ def along(rows: Rows) -> tuple[Values, Values]:
 
 
 def neighbours_clash(
-    clocks: Sequence[Clock],
-    rows: Rows,
-    readings: Values,
-    which: Mask | None = None,
+    clocks: Sequence[Clock], rows: Rows, readings: Values, which: Mask | None = None
 ) -> tuple[Values, Values]:
     """The rows that contradict the next one of their pair in the order of some readings.
 

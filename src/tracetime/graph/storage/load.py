@@ -167,14 +167,7 @@ def _members_of(file: IO[bytes]) -> dict[str, bytes]:
         raise _Unreadable(f"it is cut off or damaged: {error}; get a whole copy") from error
 
 
-_DAMAGED: Final = (
-    zipfile.BadZipFile,
-    ArithmeticError,
-    EOFError,
-    OSError,
-    RuntimeError,
-    ValueError,
-)
+_DAMAGED: Final = (zipfile.BadZipFile, ArithmeticError, EOFError, OSError, RuntimeError, ValueError)
 """The errors of zipfile about bytes that are not a zip file, or a damaged one."""
 
 

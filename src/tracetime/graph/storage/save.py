@@ -31,11 +31,7 @@ FACTS: Final = "graph.json"
 
 CLOCK_ID: Final = ("clock", "sequence", "file", "machine")
 CLOCK: Final = (*CLOCK_ID, "unit_ns", "last_ns", "incremental", "seen")
-ROWS: Final = (
-    ("snapshot", "<u4"),
-    ("clock", "<u4"),
-    ("reading_ns", "<i8"),
-)
+ROWS: Final = (("snapshot", "<u4"), ("clock", "<u4"), ("reading_ns", "<i8"))
 OPTIONAL: Final = (
     ("packet", "<u8", 0),
     ("centre_ns", "<i8", 0),

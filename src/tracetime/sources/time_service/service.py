@@ -370,10 +370,7 @@ class TimeService:
         closest = None
         for _ in range(_TRIES):
             reading = _ClockReadings(
-                clocks.monotonic_ns(),
-                clocks.raw_ns(),
-                clocks.realtime_ns(),
-                clocks.monotonic_ns(),
+                clocks.monotonic_ns(), clocks.raw_ns(), clocks.realtime_ns(), clocks.monotonic_ns()
             )
             if closest is None or reading.width_ns < closest.width_ns:
                 closest = reading

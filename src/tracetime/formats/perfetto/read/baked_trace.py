@@ -266,9 +266,7 @@ class UnbakedFile(TraceFile):
     """
 
     def __init__(
-        self,
-        file: TraceFile,
-        on_packets: Callable[[npt.NDArray[np.uint64]], None] | None = None,
+        self, file: TraceFile, on_packets: Callable[[npt.NDArray[np.uint64]], None] | None = None
     ) -> None:
         self.path, self.size = file.path, file.size
         self.compressed = True

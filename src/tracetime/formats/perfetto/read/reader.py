@@ -40,11 +40,7 @@ from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.graph.tube.results import Bars
 from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import BATCH_ROWS, Columns, Vocabulary
-from tracetime.trace.facts import (
-    SnapshotFault,
-    TraceWarning,
-    WallClockBounds,
-)
+from tracetime.trace.facts import SnapshotFault, TraceWarning, WallClockBounds
 from tracetime.trace.open_options import OpenOptions
 from tracetime.trace.trace import Trace, TraceReading, WrittenSnapshots
 
