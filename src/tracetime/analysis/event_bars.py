@@ -22,7 +22,7 @@ from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import BARRED, RESOLVED, TracetimeError
 from tracetime.graph.clock_graph import inner
 from tracetime.graph.graph import Graph
-from tracetime.graph.values import ascending, distances
+from tracetime.graph.values import Values, ascending, distances
 from tracetime.trace.error_bars import ErrorBars, PlacementObserver
 from tracetime.trace.event_clocks import by_clock, machine_indexes
 from tracetime.trace.events_table import CUT_OFF, EARLY, SOURCE_STATUS, SOURCE_TIME, Columns
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from tracetime.graph.tube.results import Bars
     from tracetime.trace.trace import Trace
 
-Values = npt.NDArray[np.int64]
 Widths = npt.NDArray[np.uint64]
 
 MOST_SAMPLED: Final = 10_000

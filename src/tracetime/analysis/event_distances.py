@@ -18,9 +18,8 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import AS_IS, RESOLVED
 from tracetime.graph.graph import Graph
+from tracetime.graph.values import Values
 from tracetime.trace.events_table import Columns, Kind
-
-Values = npt.NDArray[np.int64]
 
 NEAR_NS: Final = 1_000_000_000
 """Closer than this to a snapshot or to the trace is not far, whatever the other numbers are."""

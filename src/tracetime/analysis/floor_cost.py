@@ -12,7 +12,6 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.analysis.event_bars import EventBars
 from tracetime.clocks.ids import ClockId
@@ -22,7 +21,7 @@ from tracetime.errors import TracetimeError
 from tracetime.graph.clock_graph import coat
 from tracetime.graph.graph import Graph
 from tracetime.graph.tube.evidence import FARTHEST, NOT_RECORDED
-from tracetime.graph.values import ascending, distances, gains
+from tracetime.graph.values import Mask, Values, ascending, distances, gains
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.events_table import Columns
 from tracetime.trace.trace import Trace
@@ -127,9 +126,6 @@ class ConstantOffsets:
         width = self._graph.tubes.pairs.least_assumed_ns(one, other)
         return int(offsets.max()) - int(offsets.min()) <= width
 
-
-Values = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 CLOCKS_SAMPLED: Final = 200
 """How many clocks floor and tube are compared for at most, where events are not."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime._kernels.common.columns import count_between, sum_within
@@ -19,11 +18,9 @@ from tracetime.analysis.event_bars import EventSample
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import known_of
 from tracetime.errors import REASONS, RESOLVED
-from tracetime.graph.values import ascending, distances
+from tracetime.graph.values import Values, ascending, distances
 from tracetime.trace.event_clocks import ClockNumbers, Rows, run_starts
 from tracetime.trace.events_table import Columns
-
-Values = npt.NDArray[np.int64]
 
 _MOST_APART: Final = 1 << 18
 """So many groups of single batches wait at most until they are merged."""

@@ -15,12 +15,10 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.errors import AMBIGUOUS_SOURCE, AS_IS, ONE_SIDED, REASONS, RESOLVED
-from tracetime.graph.values import distances
+from tracetime.graph.values import Mask, Values, distances
 from tracetime.trace.event_clocks import ClockNumbers
 from tracetime.trace.events_table import Columns
 
-Values = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 Place = tuple[int, int]
 """Where an event is drawn, ns, and the first byte of its packet; (0, 0) where it is not drawn."""
 

@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import medians
-from tracetime.graph.values import difference, gains
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Values, difference, gains
 
 OTHER_UNIT: Final = 0.01
 """A rate this far from nominal is no drift: the clock counts something else."""

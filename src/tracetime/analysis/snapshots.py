@@ -12,11 +12,9 @@ import numpy.typing as npt
 
 from tracetime.clocks.families import NEVER_SET, ONE_OSCILLATOR
 from tracetime.clocks.ids import ClockId
-from tracetime.graph.values import ascending
+from tracetime.graph.values import Values, ascending
 from tracetime.trace.event_clocks import distinct
 from tracetime.trace.trace import WrittenSnapshots
-
-Values = npt.NDArray[np.int64]
 
 MOST_KEPT: Final = 1 << 20
 """Readings, and snapshots: a recorder of ten clocks takes days for so many."""

@@ -50,13 +50,11 @@ from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.results import Inconsistency
 from tracetime.graph.tube.wraps import Counter
-from tracetime.graph.values import distances
+from tracetime.graph.values import Values, distances
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.event_clocks import ClockNumbers
 from tracetime.trace.events_table import Columns
 from tracetime.trace.trace import Trace
-
-Values = npt.NDArray[np.int64]
 
 _TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]

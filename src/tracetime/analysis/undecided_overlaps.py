@@ -24,6 +24,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import ConversionError
 from tracetime.graph.graph import Graph
 from tracetime.graph.tube.results import Bars
+from tracetime.graph.values import Values
 from tracetime.trace.events_table import Columns
 from tracetime.trace.slice_ends import Rows, SliceEnds
 
@@ -186,7 +187,6 @@ def _ranges(starts: Rows, counts: Values) -> Rows:
     return numbers
 
 
-Values = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 
 _NOT_HERE = -1

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.analysis.survey import Survey, Values
+from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import STOPS_IN_SUSPEND, WALL, steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.columns.arrays import median
@@ -25,7 +25,7 @@ from tracetime.doctor.jump_columns import (
     moved,
 )
 from tracetime.graph.tube.discontinuities import PairDiscontinuities
-from tracetime.graph.values import difference
+from tracetime.graph.values import Values, difference
 
 _BOOTTIME: Final = (BUILTIN_IDS["BOOTTIME"],)
 _MOST_OTHERS: Final = 15

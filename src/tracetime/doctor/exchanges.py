@@ -14,13 +14,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.analysis.snapshots import Series, Values
+from tracetime.analysis.snapshots import Series
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.columns.arrays import median
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding, Severity, all_of
-from tracetime.graph.values import difference
+from tracetime.graph.values import Values, difference
 from tracetime.text import count
 
 Mask = npt.NDArray[np.bool_]

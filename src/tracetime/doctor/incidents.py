@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.analysis.survey import Values
 from tracetime.doctor.jump_columns import JumpSnapshots
 from tracetime.graph.tube.discontinuities import PairDiscontinuities
+from tracetime.graph.values import Values
 
 BACK: Final = 0.03
 """A jump back may differ from the jump away by this part of it, because of drift."""

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.analysis.survey import Survey, Values
+from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.discontinuities import PairDiscontinuities
-from tracetime.graph.values import difference
+from tracetime.graph.values import Values, difference
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tracetime.analysis.survey import Survey, Values
+from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import NANOSECONDS, WALL
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
 from tracetime.columns.arrays import median
@@ -31,7 +31,7 @@ from tracetime.graph.tube.discontinuities import (
     NO_DISCONTINUITIES,
     PairDiscontinuities,
 )
-from tracetime.graph.values import difference, gains
+from tracetime.graph.values import Values, difference, gains
 from tracetime.text import count, duration
 
 _BITS: Final = range(16, 64)

@@ -11,11 +11,12 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.analysis.snapshots import READ_WITHIN_NS, Series, Values, Written, breaks, starts
+from tracetime.analysis.snapshots import READ_WITHIN_NS, Series, Written, breaks, starts
 from tracetime.analysis.survey import Survey
 from tracetime.columns.arrays import median
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding
+from tracetime.graph.values import Values
 from tracetime.text import count
 from tracetime.trace.trace import Trace
 

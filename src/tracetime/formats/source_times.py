@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tracetime._kernels.common.columns import StepCounts
 from tracetime.clocks.snapshot import INT64_MIN
 from tracetime.columns.resolutions import TimeResolutions
+from tracetime.graph.values import Values
 from tracetime.trace.notes import Note
 
 # Streams whose time runs backwards: of a capture's interface, of a source of samples.
@@ -70,8 +71,6 @@ class BackwardStreams:
             if self.first is None:
                 self.first = int(packet[found].min())
 
-
-Values = npt.NDArray[np.int64]
 
 _MOST_APART: Final = 256
 """So many sources are judged by themselves, the others by unit: the counts of one take 40 kB."""

@@ -21,6 +21,7 @@ from tracetime.formats.record_trace import RecordTrace
 from tracetime.formats.replayed_slices import Entries, ReplayedSlices, go_on
 from tracetime.graph.clock_graph import inner
 from tracetime.graph.tube.results import Bars
+from tracetime.graph.values import Mask
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.event_clocks import ClockNumbers
 from tracetime.trace.events_table import CUT_OFF, EARLY, Columns
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 Rows = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
-Mask = npt.NDArray[np.bool_]
 
 MOST_SPANS: Final = 1 << 25
 """Spans that are kept until all are known: some 5 GB of them."""

@@ -10,12 +10,10 @@ from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.errors import UsageError
+from tracetime.graph.values import Floats
 from tracetime.text import duration
-
-Floats = npt.NDArray[np.float64]
 
 # Colours of Okabe and Ito, which the colour-blind can distinguish; each also has its own shape. All
 # have a contrast of 3 on white, and on black when the report inverts them for a dark screen.

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tracetime.graph.curves import Break, Curves, since
+from tracetime.graph.values import Floats
 from tracetime.reporting.drawing import (
     BAND,
     BROKEN,
@@ -18,7 +19,6 @@ from tracetime.reporting.drawing import (
     LINE,
     OUTLIER,
     Bokeh,
-    Floats,
     panel_of,
     unit_of,
 )

@@ -20,6 +20,7 @@ from tracetime.doctor import Finding, findings_of
 from tracetime.doctor.finding import NOTHING_TO_CHECK, faults, verdict
 from tracetime.errors import PLACED, TraceError
 from tracetime.graph.clock_names import fold
+from tracetime.graph.values import Values
 from tracetime.reporting.measure import ClockPair, HalfWidths, Measured, PairFacts, measure
 from tracetime.reporting.timeline import Histogram, Timeline
 from tracetime.text import printable
@@ -80,8 +81,6 @@ def measure_spans(survey: Survey) -> SpanFacts | None:
         names[row] = printable(name, _LONGEST), ", ".join(others)
     return SpanFacts(found, names)
 
-
-Values = npt.NDArray[np.int64]
 
 _PER_BATCH: Final = 256
 """Events of a batch that are noted: closer ones fall on one pixel of the page."""

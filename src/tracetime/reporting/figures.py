@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from tracetime.graph.values import Floats
 from tracetime.reporting.drawing import (
     BROKEN,
     FLOOR,
@@ -21,8 +21,6 @@ from tracetime.reporting.facts import Facts
 from tracetime.reporting.measure import PairFacts
 from tracetime.reporting.timeline import ClockBins
 from tracetime.text import short_names
-
-Floats = npt.NDArray[np.float64]
 
 _ROW_HEIGHT: Final = 42
 """Pixels of a clock's events."""

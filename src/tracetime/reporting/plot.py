@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.graph.curves import Curves
+from tracetime.graph.values import Floats
 from tracetime.reporting.drawing import (
     BAND,
     BROKEN,
@@ -22,7 +23,6 @@ from tracetime.reporting.drawing import (
     OUTLIER,
     TUBE,
     Bokeh,
-    Floats,
     panel_of,
     time_name,
     time_range,

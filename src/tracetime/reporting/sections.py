@@ -6,11 +6,11 @@ from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.clock_names import coverage, span_ns
 from tracetime.graph.curves import since
+from tracetime.graph.values import Floats
 from tracetime.reporting.clock_graph import clock_graph
 from tracetime.reporting.facts import Facts, in_floats
 from tracetime.reporting.figures import MOST_LINES, allan_figure, bars_figure, events_figure
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 #
 # The overlapping estimate, of evenly spaced offsets (IEEE Std 1139).
 
-Floats = npt.NDArray[np.float64]
 
 LEAST: Final = 16
 """Offsets that an estimate needs: fewer say too little."""

@@ -8,15 +8,13 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.errors import PLACED
+from tracetime.graph.values import Values
 from tracetime.trace.event_clocks import machine_indexes
 from tracetime.trace.events_table import Columns
-
-Values = npt.NDArray[np.int64]
 
 _FIRST_SHIFT: Final = 20
 """Bins are 2^20 ns (1 ms) wide at first."""

@@ -34,6 +34,7 @@ from tracetime.graph.facts import clock_named
 from tracetime.graph.graph import Graph
 from tracetime.graph.ticks import refuse_floor_of_ticks
 from tracetime.graph.tube.results import Bars, Reached
+from tracetime.graph.values import Values
 from tracetime.text import printable
 from tracetime.trace.event_clocks import run_starts
 from tracetime.trace.events_table import EVENTS_SCHEMA, statuses
@@ -161,7 +162,6 @@ _MOST_CLOCKS: Final = 100_000
 """Clocks that a column of clocks may name."""
 
 Rows = npt.NDArray[np.intp]
-Values = npt.NDArray[np.int64]
 
 
 def name_of(column: str, names: Mapping[str, str] | None) -> str:

@@ -33,13 +33,13 @@ from tracetime.graph.graph import Graph
 from tracetime.graph.rate import saturated_ns
 from tracetime.graph.tube.results import Bars, Reached
 from tracetime.graph.tube.wraps import open_wraps
+from tracetime.graph.values import Values
 from tracetime.trace.event_clocks import Rows, by_clock, machine_indexes
 from tracetime.trace.events_table import CUT_OFF, EARLY, SOURCE_STATUS, SOURCE_TIME, Columns
 
 if TYPE_CHECKING:
     from tracetime.graph.tube.policy import TubePolicy
 
-Values = npt.NDArray[np.int64]
 TubeFaults = dict[tuple[ClockId, int], str]
 """By clock and status (of `errors.REASONS`), why the tube could not place its events."""
 

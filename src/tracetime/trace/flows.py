@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Values
 
 _LONGEST: Final = 64
 """A flow with more events than that is an id used again and again."""

@@ -6,12 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from tracetime.clocks.ids import ClockId
-
-Values = npt.NDArray[np.int64]
+from tracetime.graph.values import Values
 
 
 class Note(NamedTuple):

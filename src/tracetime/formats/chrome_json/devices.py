@@ -20,7 +20,7 @@ from tracetime.errors import TracetimeError
 from tracetime.formats.chrome_json.launches import Launches
 from tracetime.graph.adding import add_order
 from tracetime.graph.clock_graph import ClockGraph, inner
-from tracetime.graph.values import difference
+from tracetime.graph.values import Values, difference
 from tracetime.text import duration
 
 PLACED_NS: Final = 100_000
@@ -36,9 +36,6 @@ _SOON: Final = 50
 """Soon is within so many ns, or a part of how far off the device may be, whichever is longer;"""
 _MANY: Final = 0.2
 """and so much of the work shows it."""
-
-
-Values = npt.NDArray[np.int64]
 
 
 class Device(NamedTuple):

@@ -14,14 +14,13 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MIN
-from tracetime.graph.values import difference
+from tracetime.graph.values import Values, difference
 from tracetime.text import count
 from tracetime.trace.notes import Note
 
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.reader import KnownNames
 
-Values = npt.NDArray[np.int64]
 
 _CALL, _WORK, _WAIT = range(3)
 """What a row is, as `KnownNames.launches` has it;"""

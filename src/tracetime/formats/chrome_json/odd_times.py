@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.columns.resolutions import TimeResolutions
+from tracetime.graph.values import Values
 from tracetime.text import count, duration
 from tracetime.trace.notes import Note
 
@@ -106,8 +107,6 @@ def _other_units(groups: Sequence[_Magnitude]) -> Iterator[Note]:
                 first, values = (odd.packet,), {"what": what}
                 yield Note("odd-times", "units", first, 0, odd.events, apart_ns, (), values)
 
-
-Values = npt.NDArray[np.int64]
 
 _ONE_DECIMAL: Final = 100
 """The resolution of times with one decimal, ns."""

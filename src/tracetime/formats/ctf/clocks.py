@@ -17,12 +17,12 @@ from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, Snapshot
 from tracetime.errors import TraceError
 from tracetime.formats.record_trace import FileClocks
 from tracetime.graph.clock_graph import ClockGraph
+from tracetime.graph.values import Values
 from tracetime.text import count
 from tracetime.trace.notes import Note
 
 # Events that traces of one session have in common: those of snapshots that overlap.
 
-Values = npt.NDArray[np.int64]
 
 _FEW: Final = 3
 _HALF: Final = 0.5

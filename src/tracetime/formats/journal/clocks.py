@@ -19,6 +19,7 @@ from tracetime.formats.record_trace import FileClocks
 from tracetime.formats.trace_file import TraceFile, blocks
 from tracetime.graph.adding import add_readings
 from tracetime.graph.clock_graph import ClockGraph, inner
+from tracetime.graph.values import Values
 
 # Entries of a journal in batches of columns, and errors for what is no entry.
 
@@ -46,7 +47,7 @@ FAULTS: Final = {
 _MOST_US: Final = (2**63 - 1) // 1000
 
 
-Columns = dict[str, npt.NDArray[np.int64]]
+Columns = dict[str, Values]
 
 
 class Entries(NamedTuple):
@@ -148,7 +149,6 @@ def _before(rank: Values, last_us: Values) -> Values:
     return latest_us
 
 
-Values = npt.NDArray[np.int64]
 Boot = tuple[int, int, int, int]
 """The halves of a machine's id, and of a boot's."""
 

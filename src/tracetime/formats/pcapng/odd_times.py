@@ -12,11 +12,9 @@ import numpy.typing as npt
 
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.formats.source_times import USUAL_NS
-from tracetime.graph.values import difference
+from tracetime.graph.values import Values, difference
 from tracetime.text import count, duration
 from tracetime.trace.notes import Note
-
-Values = npt.NDArray[np.int64]
 
 _SINCE_1973_NS: Final = 10**17
 """Captures are younger; a clock that was never set begins in 1970."""

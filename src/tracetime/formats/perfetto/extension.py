@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels.perfetto import packets
 from tracetime.clocks.domain import ClockDomain
@@ -22,9 +21,9 @@ from tracetime.clocks.ids import ClockId
 from tracetime.clocks.kernel_clock import MOST_WALL_BOUND_NS, TIME_SERVICES, KernelClock, WallBound
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import PolicyName
+from tracetime.graph.values import Values
 from tracetime.text import printable
 
-Values = npt.NDArray[np.int64]
 Measured = dict[tuple[int, int, int, int], tuple[Values, Values, Values]]
 
 BAKED_BY: Final[tuple[PolicyName, ...]] = ("floor", "tube")

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.columns.arrays import ends_of, texts_of
+from tracetime.graph.values import Values
 
 KINDS: Final = ("unspecified", "internal", "server", "client", "producer", "consumer")
 """The kinds of spans, by OTLP's numbers."""
@@ -42,7 +43,6 @@ _TRACE_DIGITS: Final = 32
 _SPAN_DIGITS: Final = 16
 _TIME_DIGITS: Final = 19
 
-Values = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 Time: TypeAlias = int | str | None
 """Of a file: a whole number or its decimal digits."""

@@ -24,15 +24,8 @@ from tracetime.formats.spans.batch import (
     STREAMED,
     Spans,
 )
-from tracetime.formats.spans.collector import (
-    Mask,
-    Parents,
-    Rows,
-    SpanResolutions,
-    Values,
-    later,
-    parents_of,
-)
+from tracetime.formats.spans.collector import Parents, Rows, SpanResolutions, later, parents_of
+from tracetime.graph.values import Mask, Values
 from tracetime.text import count, duration
 from tracetime.trace.notes import Note
 

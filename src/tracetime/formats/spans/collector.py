@@ -20,11 +20,10 @@ from tracetime.formats.source_times import SourceResolutions
 from tracetime.formats.span_trace import MOST_SPANS, SpanTable
 from tracetime.formats.spans.batch import ENDED, KINDS, Spans
 from tracetime.formats.spans.resources import Resources, SpanSource
+from tracetime.graph.values import Mask, Values
 from tracetime.trace.events_table import CUT_OFF, EARLY, Columns
 
-Values = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 Margins = tuple[Values, Values]
 """By how much less, and more, than it says a host's clock may have read at each time, ns."""
 
@@ -259,10 +258,7 @@ class SpanCollector:
 
 
 def _readings(
-    timestamp: npt.NDArray[np.int64],
-    machine: npt.NDArray[np.uint32],
-    cut_off_ns: int,
-    margins: Margins | None,
+    timestamp: Values, machine: npt.NDArray[np.uint32], cut_off_ns: int, margins: Margins | None
 ) -> Columns:
     columns: Columns = {
         "timestamp": timestamp,

@@ -24,6 +24,7 @@ from tracetime.formats.spans.collector import SpanCollector, SpanResolutions
 from tracetime.formats.spans.resources import Host, Resources, SpanSource, Wanted
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.clock_graph import ClockGraph, inner
+from tracetime.graph.values import Values
 from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import BATCH_ROWS, TYPES, Columns, Kind
 from tracetime.trace.notes import Note
@@ -85,7 +86,7 @@ def _texts(spans: Spans, ended: npt.NDArray[np.intp]) -> dict[str, pa.Array]:
 
 
 def _span_columns(
-    spans: Spans, resources: Resources, rows: npt.NDArray[np.int64], kind: npt.NDArray[np.uint8]
+    spans: Spans, resources: Resources, rows: Values, kind: npt.NDArray[np.uint8]
 ) -> dict[str, pa.Array]:
     """The columns in which many rows of a span are equal."""
     resource = arrow_of(spans.resource[rows])
@@ -250,8 +251,6 @@ def _check_utf8(text: bytes) -> None:
         whole = pa.Array.from_buffers(pa.large_string(), 1, [None, ends, pa.py_buffer(text)])
         whole.validate(full=True)
 
-
-Values = npt.NDArray[np.int64]
 
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 

@@ -16,6 +16,7 @@ from tracetime.columns.arrow_tables import CLOCK_KEY
 from tracetime.errors import BARRED, ONE_SIDED, PLACED, REASONS, UNKNOWN_SOURCE_CLOCK
 from tracetime.formats.table.row_columns import Rows
 from tracetime.graph.arguments import PolicyName
+from tracetime.graph.values import Values
 from tracetime.text import count
 from tracetime.trace.events_table import Columns
 from tracetime.trace.notes import Note
@@ -67,8 +68,6 @@ GIVEN: Final = "given "
 BARS: Final = ("earliest", "latest")
 _POLICY_KEY: Final = b"tracetime.policy"
 _STATUSES: Final = {reason: code for code, reason in enumerate(REASONS)}
-
-Values = npt.NDArray[np.int64]
 
 
 def is_placed(names: Sequence[str]) -> bool:

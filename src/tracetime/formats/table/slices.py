@@ -13,6 +13,7 @@ from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.columns.arrays import arrow_of, texts_of, values_of
 from tracetime.formats.table.event_names import names_of
 from tracetime.formats.table.row_columns import EARLIER, Rows, margins_of
+from tracetime.graph.values import Values
 from tracetime.trace.events_table import CUT_OFF
 from tracetime.trace.slices_table import OPEN, Owners, SliceReading, Strings, slice_batches
 
@@ -78,8 +79,6 @@ MOST_SLICES: Final = 1 << 26
 _TEXTS: Final = ("name", "category", "track_name", "thread_name", "process_name")
 _NUMBERS: Final = ("tid", "pid")
 _MARGINS: Final = tuple(f"{end} {side}" for end in ("ts", "end") for side in (EARLIER, CUT_OFF))
-
-Values = npt.NDArray[np.int64]
 
 
 class TableSlices:

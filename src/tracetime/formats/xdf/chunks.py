@@ -19,11 +19,11 @@ from tracetime.columns.time_columns import time_column
 from tracetime.errors import TraceError
 from tracetime.formats.beginnings import XDF
 from tracetime.formats.trace_file import Budget, TraceFile
+from tracetime.graph.values import Values
 
 # The bytes of a file, decompressed, at any place of it: as often and by as many as want them.
 
 Seconds = npt.NDArray[np.float64]
-Values = npt.NDArray[np.int64]
 
 MOST_S = 4.0e9
 """Of a time; Unix time reaches it in 2096. The difference of two fits in int64 ns."""

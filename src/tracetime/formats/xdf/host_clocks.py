@@ -18,11 +18,12 @@ import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
-from tracetime.formats.xdf.chunks import Values, resolution_ns
+from tracetime.formats.xdf.chunks import resolution_ns
 from tracetime.formats.xdf.pings import Pings
 from tracetime.formats.xdf.shifts import MOST_NS, NO_SHIFT, Shift, largest_ramp, largest_shift
 from tracetime.formats.xdf.stream_header import StreamHeader
 from tracetime.graph.clock_graph import ClockGraph
+from tracetime.graph.values import Values
 
 RECORDER: Final = "MONOTONIC"
 """Trace time: the steady clock of the host that recorded, which LSL calls local_clock."""

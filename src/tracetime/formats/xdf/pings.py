@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from tracetime.clocks.snapshot import INT64_MIN
 from tracetime.columns.arrays import median, quantile
-from tracetime.formats.xdf.chunks import Seconds, Values, nanoseconds
+from tracetime.formats.xdf.chunks import Seconds, nanoseconds
+from tracetime.graph.values import Values
 
 _DRIFT: Final = 1.6e-3
 """How fast two steady clocks may drift apart: each is slewed by 500 ppm at most."""

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from tracetime._kernels import xdf
 from tracetime.errors import TraceError
-from tracetime.formats.xdf.chunks import MOST_S, SAMPLES, Chunks, Content, Seconds, Values
+from tracetime.formats.xdf.chunks import MOST_S, SAMPLES, Chunks, Content, Seconds
 from tracetime.formats.xdf.stream_header import SAMPLE_BYTES, StreamHeader
+from tracetime.graph.values import Values
 
 MOST_BYTES: Final = 1 << 30
 MOST_TEXT_BYTES: Final = 4 << 20

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from tracetime._kernels.xdf import window_medians
 from tracetime.formats.xdf.pings import Pings
-
-Floats = npt.NDArray[np.float64]
+from tracetime.graph.values import Floats
 
 MOST_NS: Final = 10_000_000
 """Offsets of one clock jump by less; LSL's manual puts them within 1 ms, and Wi-Fi delays more."""

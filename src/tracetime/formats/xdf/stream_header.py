@@ -18,11 +18,11 @@ from tracetime.formats.xdf.chunks import (
     Chunks,
     Content,
     Seconds,
-    Values,
     are_times,
     walk,
 )
 from tracetime.formats.xdf.pings import Pings
+from tracetime.graph.values import Values
 
 SAMPLE_BYTES: Final = {
     "float32": 4,

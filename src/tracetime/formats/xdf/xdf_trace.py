@@ -19,7 +19,7 @@ from tracetime.errors import TraceError
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.source_times import BackwardStreams, backwards
 from tracetime.formats.trace_file import TraceFile
-from tracetime.formats.xdf.chunks import Content, Values, nanoseconds
+from tracetime.formats.xdf.chunks import Content, nanoseconds
 from tracetime.formats.xdf.host_clocks import (
     LEAST_HALF_WIDTH_NS,
     RECORDER,
@@ -30,6 +30,7 @@ from tracetime.formats.xdf.host_clocks import (
 from tracetime.formats.xdf.samples import SampleReader, Samples
 from tracetime.formats.xdf.stream_header import StreamHeader, Streams, chunks_of, offsets_of
 from tracetime.graph.clock_graph import ClockGraph
+from tracetime.graph.values import Values
 from tracetime.text import printable
 from tracetime.trace.events_table import BATCH_ROWS, TYPES, Columns, Kind
 from tracetime.trace.facts import SnapshotFault, TraceWarning

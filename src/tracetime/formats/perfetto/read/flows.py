@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels.perfetto.checks import FlowLog
 from tracetime.clocks.ids import ClockId
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from tracetime._kernels.perfetto.importer import PacketObserver
     from tracetime.trace.trace import Trace
 
-Values = npt.NDArray[np.int64]
 
 MOST_STEPS: Final = 1 << 24
 """Places of events in flows that are kept: about 800 MB at most."""
