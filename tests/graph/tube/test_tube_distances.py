@@ -140,6 +140,19 @@ def test_a_pocket_takes_no_tube(opened, tubes) -> None:
         assert len(tubes) <= 5
 
 
+def test_a_way_into_a_pocket_takes_the_tube_of_the_way_out(opened, tubes) -> None:
+    parts = [
+        snapshot([(64, START + k), (65, START + k), (MONOTONIC, START + k)], k + 1)
+        for k in range(30)
+    ]
+    with opened(parts) as trace:
+        for k in range(1, 31):
+            there = ["MONOTONIC", f"64@seq{k}"]
+            assert list(map(str, trace.clocks.path(*there, "tube"))) == there
+            trace.clocks.path(*there[::-1], "tube")
+    assert len(tubes) == 30
+
+
 OWN, OTHER = ClockId(64, 7), ClockId(65, 7)
 
 

@@ -140,8 +140,7 @@ class Paths:
         self, start: ClockId, end: ClockId, known: Known, faults: list[ConversionError]
     ) -> list[ClockId] | None:
         """The best path, hop by hop; takes why a hop has no tube."""
-        pocket = self._neighbours.pocket(start)
-        if pocket is not None and pocket.gate == end and self._is_direct(start, end):
+        if self._is_direct(start, end):
             return [start, end]
 
         def bar_ns(one: ClockId, other: ClockId) -> float:
@@ -159,18 +158,20 @@ class Paths:
 
         return least_error(start, end, onward, bar_ns, known, self._reach.steps, ahead)
 
-    def _is_direct(self, start: ClockId, gate: ClockId) -> bool:
-        """Whether a clock of a sequence leaves its pocket at once.
+    def _is_direct(self, start: ClockId, end: ClockId) -> bool:
+        """Whether the way between a clock of a sequence and the gate of its pocket is one hop.
 
         All that is known of it are snapshots with the gate then: a detour over the sequence's other
         clocks rests on the same readings, and is not weighed. There may be thousands of sequences.
         """
-        if not start.sequence or gate not in self._neighbours[start]:
-            return False
-        bar = self.bar_ns(start, gate)
-        if isinstance(bar, ConversionError) or bar >= _AMBIGUOUS:
-            return False
-        return self._pairs.has_all_of(start, self._pairs.pair(start, gate))
+        for inside, gate in ((start, end), (end, start)):
+            pocket = self._neighbours.pocket(inside) if inside.sequence else None
+            if pocket is None or pocket.gate != gate or gate not in self._neighbours[inside]:
+                continue
+            bar = self.bar_ns(start, end)
+            if not isinstance(bar, ConversionError) and bar < _AMBIGUOUS:
+                return self._pairs.has_all_of(inside, self._pairs.pair(start, end))
+        return False
 
     def _least_last_hop(
         self, here: ClockId, target: ClockId, bar_ns: Callable[[ClockId, ClockId], float]
