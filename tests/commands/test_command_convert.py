@@ -212,6 +212,17 @@ def test_the_summary_says_why_and_what_to_do(tracetime, write, tmp_path):
     assert "  non_monotonic_source: 1 event (MONOTONIC: 1)\n    This clock ran" in reasons
 
 
+@pytest.mark.parametrize(
+    ("given", "named"), [((), True), (("--with-names",), False), (("--slices",), False)]
+)
+def test_the_summary_names_the_options_for_names_and_slices(
+    tracetime, write, tmp_path, given, named
+):
+    code, text, _ = tracetime("convert", write(CLOCK_SYNC), "-o", tmp_path / "e.csv", *given)
+    assert code == 0
+    assert [word in text for word in ("--with-names adds", "--slices writes")] == [named] * 2
+
+
 def test_equal_warnings_are_printed_once(tracetime, write, tmp_path):
     backwards = trace(*(snapshot({BOOTTIME: 9000 - n}) for n in range(200)), event(5))
     _, text, _ = tracetime("convert", write(backwards), "-o", tmp_path / "o.csv")

@@ -25,7 +25,7 @@ from tracetime.commands.prompt import is_whole
 from tracetime.commands.show import _fitted, _table, _width
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
 
-pytest_plugins = ["cli"]
+pytest_plugins = ["cli", "terminals"]
 
 FOREVER = "select count(*) from range(1000000000000) t(x) where x % 7 = 3"
 HOSTILE = "x'); drop view events; --\n\x1b[2J.pftrace"
@@ -414,6 +414,21 @@ def test_the_prompt(terminal, write, tmp_path):
 @pytest.mark.parametrize("word", ["exit", "quit;", "EXIT", ".exit"])
 def test_a_word_leaves_the_prompt(write, word):
     assert piped(write(CLOCK_SYNC), f"select 1 as a;\n{word}\nselec;")[0] == 0
+
+
+def test_a_result_higher_than_the_terminal_goes_to_the_pager(prompt, write, tmp_path):
+    """And one that fits does not; nor does what no terminal shows."""
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\necho paged\ncat\n")
+    pager.chmod(0o755)
+    more = {"PAGER": str(pager), "LINES": "24"}
+    trace = write(CLOCK_SYNC)
+    for rows, paged in ((10, False), (40, True)):
+        query = f"select unnest(range({rows})) as n"
+        text = prompt("sql", trace, query, typed=b"", code=0, more=more)
+        assert ("paged" in text) == paged
+        assert f"({rows} rows)" in text
+    assert "paged" not in piped(trace, "select unnest(range(40)) as n;")[1]
 
 
 texts = st.text("aü語", max_size=40)

@@ -39,10 +39,11 @@ def terminal(tmp_path):
 def prompt(spawn, tmp_path):
     """As `terminal`, in a process of its own, with a terminal for stdin where something is typed."""
 
-    def run(*args, typed, code=None):
+    def run(*args, typed, code=None, more=None):
         ours, theirs = pty.openpty()
+        env = {**ENVIRONMENT, **(more or {})}
         with spawn(
-            *args, stdin=theirs, stdout=theirs, stderr=theirs, cwd=tmp_path, env=ENVIRONMENT
+            *args, stdin=theirs, stdout=theirs, stderr=theirs, cwd=tmp_path, env=env
         ) as child:
             os.close(theirs)
             os.write(ours, typed)

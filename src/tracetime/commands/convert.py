@@ -389,6 +389,7 @@ def command(  # noqa: PLR0913  a parameter for each option
             present = {info.clock for info in opened.clocks.clocks()}
         names = opened.clocks.names
         extent = "" if span is None or summary.rows else _extent(opened)
+        has_slices = opened.has_slices
     if extent:
         echo(f"warning: nothing is between --from and --until: {extent}", err=True)
     warn_of_absent(domains, present, names)
@@ -399,8 +400,18 @@ def command(  # noqa: PLR0913  a parameter for each option
         print_json(summary)
     else:
         print_summary(summary, time.perf_counter() - started, names)
+        _print_more(summary, has_slices)
     failed = strict and (summary.unresolved or summary.truncated is not None)
     return CHECK_FAILED if failed else DONE
+
+
+def _print_more(summary: Summary | SlicesSummary, has_slices: bool) -> None:
+    """Print what else a conversion gives, where events were written without names."""
+    from tracetime.analysis.summary import Summary
+
+    if isinstance(summary, Summary) and summary.rows and summary.names_left_out is None:
+        what = "; --slices writes what lasted how long instead" if has_slices else ""
+        echo(f"\n--with-names adds names, tracks, threads and arguments{what}")
 
 
 def _check_stdout(kind: str | None, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.clocks.json_facts import facts_of
-from tracetime.commands.terminal import echo
+from tracetime.commands.terminal import echo, page
 from tracetime.graph import clock_names
 from tracetime.text import count, duration, half_width, json_text, printable
 
@@ -67,13 +67,15 @@ def print_result(result: Result, limit: int, width: int | None) -> None:
     every = len(names)
     if width is not None:
         names, right, rows = _fitted(names, right, rows, width)
-    echo("\n".join(_table(names, right, rows)))
+    lines = _table(names, right, rows)
     if _CUT in names:
-        echo(f"({len(names) - 1} of {every} columns are printed; name those that you want)")
+        lines.append(f"({len(names) - 1} of {every} columns are printed; name those that you want)")
     if more:
-        echo(f"({limit:,} rows are printed, and there are more: give --rows, or -o FILE for all)")
+        more_rows = "rows are printed, and there are more: give --rows, or -o FILE for all"
+        lines.append(f"({limit:,} {more_rows})")
     elif len(rows) != 1:
-        echo(f"({len(rows):,} rows)")
+        lines.append(f"({len(rows):,} rows)")
+    page("\n".join(lines))
 
 
 def _cells(batch: pa.RecordBatch) -> list[list[str]]:

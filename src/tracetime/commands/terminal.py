@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import sys
 from types import FrameType
@@ -112,6 +113,18 @@ def echo(text: str = "", *, err: bool = False, styled: bool = False, nl: bool = 
         text = printable(text, lines=True)
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
     click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=nl, err=err)
+
+
+def page(text: str) -> None:
+    """Print a text; by the pager of the environment where a terminal is not high enough for it."""
+    higher = text.count("\n") + 1 >= shutil.get_terminal_size().lines
+    if not (higher and sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+        echo(text)
+        return
+    clear_progress()
+    # As git does: what was on the screen stays there, and lines are not wrapped anew.
+    os.environ.setdefault("LESS", "FRX")
+    click.echo_via_pager(printable(text, lines=True))
 
 
 def _is_plain() -> bool:
