@@ -53,7 +53,7 @@ def test_steps_that_are_all_alike_are_refused(tmp_path):
 def test_an_offset_that_is_given(tmp_path):
     one, other = trace_of(tmp_path / "a.pftrace"), trace_of(tmp_path / "b.pftrace", BOOTS)
     sync = "a.pftrace:BOOTTIME=b.pftrace:BOOTTIME+250ms+-1ms"
-    report = tt.merge([one, other], None, sync=[sync])
+    report = tt.merge([one, other], sync=[sync])
     assert report.files[1].offset_ns == 250_000_000
     assert 1_000_000 <= report.files[1].half_width_ns < 1_100_000
     with zipfile_of(tmp_path, [one, other], sync=[sync]) as archive:

@@ -26,6 +26,17 @@ def test_the_last_of_several_statements_is_the_result(opened):
     assert opened.sql(sql).to_pylist() == [{"a": 2}]
 
 
+def test_parameters_are_of_the_last_statement(opened):
+    """By place or by name; the columns of names are there for them, too."""
+    sql = "select packet from events where trace_time > ? and kind = ?"
+    assert opened.sql(sql, [2104, "packet"]).to_pydict() == {"packet": [8]}
+    named = "create temp table t as select 1; select packet from events where packet = $packet"
+    assert opened.sql(named, {"packet": 7}).to_pydict() == {"packet": [7]}
+    assert opened.sql("select name from events where packet = ?", [7]).num_rows == 1
+    with pytest.raises(UsageError):
+        opened.sql(sql, [2104])
+
+
 def test_policy_and_bars(opened):
     assert "earliest" not in opened.sql("from events").schema.names
     table = opened.sql(

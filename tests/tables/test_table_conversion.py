@@ -14,6 +14,7 @@ import pytest
 from graphs import graph_of
 from hypothesis import given
 from hypothesis import strategies as st
+from samples import CLOCK_SYNC
 
 import tracetime as tt
 from tracetime import ClockDomain, ClockGraph, Snapshot, UsageError, convert_table
@@ -55,6 +56,16 @@ def worlds(draw):
         st.lists(st.none() | st.integers(-S, 60 * S) | st.integers(LOW, HIGH), max_size=20)
     )
     return graph, draw(st.sampled_from(CLOCKS)), draw(st.sampled_from(known)), times
+
+
+def test_an_open_trace_stands_for_its_clocks(tmp_path):
+    path = tmp_path / "t.pftrace"
+    path.write_bytes(CLOCK_SYNC)
+    table = pa.table({"ts": [1104, 2050]})
+    with tt.open_trace(path) as trace:
+        made = convert_table(table, trace, {"ts": "MONOTONIC"})
+        assert made.equals(convert_table(table, trace.clocks, {"ts": "MONOTONIC"}))
+        assert tt.TableConverter(table, trace, {"ts": "MONOTONIC"})(table).num_rows == 2
 
 
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)

@@ -330,7 +330,7 @@ def _together(
     """Say how the clocks of several files lie to each other."""
     from tracetime.merging.merge import merge
 
-    report = merge(files, None, **options, opened=progress.follow)
+    report = merge(files, **options, opened=progress.follow)
     following = list(_next_together(files, report))
     if as_json:
         places = [

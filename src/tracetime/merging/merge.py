@@ -26,7 +26,7 @@ from tracetime.trace.trace import Trace
 # long: half of it is its docstring
 def merge(  # noqa: PLR0913  the options of the command
     inputs: Iterable[str | os.PathLike[str]],
-    out: str | os.PathLike[str] | None,
+    out: str | os.PathLike[str] | None = None,
     *,
     sync: Iterable[str] = (),
     match: Iterable[str] = (),
@@ -53,7 +53,7 @@ def merge(  # noqa: PLR0913  the options of the command
             a perfetto_manifest, whose offsets, names of machines and trace time are used.
         out: path of a Perfetto trace (.pftrace) of all events, on BOOTTIME of the first file, or on
             the trace time of a manifest; or of a zip archive (.zip) of the inputs, byte for byte,
-            with a perfetto_manifest that has a constant offset for each; None to write nothing.
+            with a perfetto_manifest that has a constant offset for each; None: nothing is written.
         sync: offsets that are known, each `A:CLOCK=B:CLOCK+OFFSET+-HALF`: when CLOCK of file B
             reads t, that of file A reads t + OFFSET, give or take HALF. Both have a unit, such as
             `20ms`; OFFSET may be in `ticks` of A's clock.

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+Parameters = Sequence[object] | Mapping[str, object] | None
+"""The values of a statement's parameters, in order or by name."""
+
 MEMORY: Final = 2 << 30
 """Bytes of memory that DuckDB may use; above this it uses temporary files."""
 
@@ -185,11 +188,14 @@ class Session:
         found = self._do(lambda: self._con.extract_statements(text))
         return [statement.query for statement in found]
 
-    def run(self, statement: str, *, times_as_text: bool = False) -> Result:
+    def run(
+        self, statement: str, *, parameters: Parameters = None, times_as_text: bool = False
+    ) -> Result:
         """Run one statement; its rows are computed while they are read.
 
         Args:
             statement: one of `statements`.
+            parameters: the values of its `?`, or by name of its `$name`.
             times_as_text: return dates and times as text, as DuckDB writes them. Columns of a type
                 that Arrow lacks are always text.
 
@@ -203,7 +209,7 @@ class Session:
         self._end()
 
         def start() -> pa.RecordBatchReader | None:
-            relation = self._relation(statement)
+            relation = self._relation(statement, parameters)
             if relation is None:
                 return None
             return cast(relation, times_as_text=times_as_text).to_arrow_reader(_BATCH_ROWS)
@@ -214,8 +220,12 @@ class Session:
         schema = exact_in_pandas(_with_unique_names(reader.schema))
         return Result(schema, self._batches(reader, schema))
 
-    def run_all(self, text: str, *, times_as_text: bool = False) -> Result:
+    def run_all(
+        self, text: str, *, parameters: Parameters = None, times_as_text: bool = False
+    ) -> Result:
         """Run the statements of a text, and return the result of the last one; see `run`.
+
+        The parameters are of the last one.
 
         Raises:
             UsageError: there is no statement; and what `run` raises.
@@ -226,9 +236,9 @@ class Session:
         for statement in statements[:-1]:
             for _ in self.run(statement).batches:
                 pass
-        return self.run(statements[-1], times_as_text=times_as_text)
+        return self.run(statements[-1], parameters=parameters, times_as_text=times_as_text)
 
-    def _relation(self, statement: str) -> duckdb.DuckDBPyRelation | None:
+    def _relation(self, statement: str, parameters: Parameters) -> duckdb.DuckDBPyRelation | None:
         """Plan a statement, with the columns that it uses, and run it if it is no query.
 
         What is refused while it is planned has changed nothing, and can be planned again.
@@ -236,10 +246,10 @@ class Session:
         extras = self._always
         self._planned = statement
         while True:
-            self._give(self._meant(statement, extras))
+            self._give(self._meant(statement, extras, parameters))
             try:
                 with self._files.through(statement) as changed:
-                    return self._con.sql(changed)
+                    return self._con.sql(changed, params=parameters)
             except duckdb.BinderException as error:
                 # The error names a column that a view uses, which is not in the statement.
                 more = extras | extras_in(statement, str(error))
@@ -247,7 +257,7 @@ class Session:
                     raise
                 extras = more
 
-    def _meant(self, statement: str, extras: Extras) -> Extras:
+    def _meant(self, statement: str, extras: Extras, parameters: Parameters) -> Extras:
         """Return the groups that a statement is run with: those of all columns that it names.
 
         A name in a subquery on `events`, here or in a view, would else be that of a column around
@@ -262,9 +272,9 @@ class Session:
         plan = f"DESCRIBE {_CREATE.sub('', statement, count=1)}"
         try:
             self._give(extras)
-            narrow = self._con.execute(plan).fetchall()
+            narrow = self._con.execute(plan, parameters).fetchall()
             self._give(more)
-            return more if self._con.execute(plan).fetchall() == narrow else extras
+            return more if self._con.execute(plan, parameters).fetchall() == narrow else extras
         except duckdb.Error:
             return extras
 
@@ -371,10 +381,12 @@ def _with_unique_names(schema: pa.Schema) -> pa.Schema:
 # One query to one trace, as a table of Arrow: `Trace.sql`.
 
 
-def query(trace: Trace, text: str, policy: PolicyName, bars: Bars) -> pa.Table:
+def query(
+    trace: Trace, text: str, parameters: Parameters, policy: PolicyName, bars: Bars
+) -> pa.Table:
     """Run statements on a trace, and return the result of the last one; see `Trace.sql`."""
     check_bars(bars)
     trace.check_open()
     with Session([trace], View(policy, bars)) as session:
-        result = session.run_all(text)
+        result = session.run_all(text, parameters=parameters)
         return pa.Table.from_batches(result.batches, result.schema)

@@ -32,6 +32,7 @@ from tracetime.graph.tube.results import Bars, check_bars
 from tracetime.tables.column_conversion import AddedColumns, ColumnConversion, name_of
 from tracetime.text import did_you_mean, printable
 from tracetime.trace.events_table import BATCH_ROWS
+from tracetime.trace.trace import Trace
 
 CLOCK_COLUMN: Final = "@"
 """Before the name of a column that says, row by row, in which clock another was read."""
@@ -39,7 +40,7 @@ CLOCK_COLUMN: Final = "@"
 
 def convert_table(  # noqa: PLR0913  the options of the command
     table: SupportsArrowStream,
-    graph: ClockGraph,
+    graph: ClockGraph | Trace,
     columns: Mapping[str, ClockLike],
     *,
     to: ClockLike | None = None,
@@ -60,10 +61,10 @@ def convert_table(  # noqa: PLR0913  the options of the command
     Args:
         table: a table or batch of pyarrow, a frame of pandas or polars, a relation of DuckDB, or
             anything with `__arrow_c_stream__`; or a `pyarrow.RecordBatchReader`.
-        graph: with the snapshots of the clocks.
+        graph: with the snapshots of the clocks; or an open trace, for those of its `clocks`.
         columns: in which clock each column was read: a clock, or "@" and the name of a column that
             names one in each row (by text, or by number).
-        to: the clock to convert to; by default the graph's trace clock.
+        to: the clock to convert to; by default the trace clock.
         policy, bars: as of `ClockGraph.convert`.
         bounds: add the earliest and latest possible times, by the tube.
         float_unit: what 1.0 of a float is: "s", "ms", "us" or "ns".
@@ -83,7 +84,7 @@ def convert_table(  # noqa: PLR0913  the options of the command
     """
     return convert_in_units(
         table,
-        graph,
+        _graph_of(graph),
         columns,
         to=to,
         policy=policy,
@@ -160,6 +161,10 @@ def _units_of(
     if isinstance(given, list):
         learn_units(units, columns, given, float_unit)
     return units
+
+
+def _graph_of(given: ClockGraph | Trace) -> ClockGraph:
+    return given.clocks if isinstance(given, Trace) else given
 
 
 def target_of(graph: ClockGraph, to: ClockLike | None) -> ClockId:
@@ -239,7 +244,7 @@ class TableConverter:
     def __init__(  # noqa: PLR0913  those of convert_table
         self,
         sample: SupportsArrowStream,
-        graph: ClockGraph,
+        graph: ClockGraph | Trace,
         columns: Mapping[str, ClockLike],
         *,
         to: ClockLike | None = None,
@@ -252,7 +257,7 @@ class TableConverter:
         rows = batches_of(sample).read_all()
         if bounds and not rows.num_rows:
             raise UsageError("bounds need a sample with rows: give some thousand of the table")
-        self._graph = graph
+        self._graph = _graph_of(graph)
         self._columns = dict(columns)
         self._options: dict[str, Any] = {
             "to": to,
@@ -265,7 +270,7 @@ class TableConverter:
         self._units = WrittenUnits()
         self.schema: pa.Schema = self._convert(rows.schema.empty_table()).schema
         learn_units(self._units, self._columns, rows.to_batches(), float_unit)
-        self._saved = pickle.dumps((rows, to_bytes(graph), self._columns, self._options))
+        self._saved = pickle.dumps((rows, to_bytes(self._graph), self._columns, self._options))
 
     def __call__(self, batch: Batch) -> Batch:
         """Return a batch, or a table, with the columns that `convert_table` adds.

@@ -6,7 +6,7 @@ A format subclasses `Trace` (`formats/perfetto/` is one).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
@@ -387,7 +387,12 @@ class Trace(TraceFacts, ABC):
         raise UsageError(f"no slices are read of {printable(self.path)}: not in this format")
 
     def sql(
-        self, query: str, *, policy: PolicyName = "floor", bars: Bars = "estimated"
+        self,
+        query: str,
+        parameters: Sequence[object] | Mapping[str, object] | None = None,
+        *,
+        policy: PolicyName = "floor",
+        bars: Bars = "estimated",
     ) -> pa.Table:
         """Query the trace in SQL, that of DuckDB; the result of the last statement is returned.
 
@@ -397,13 +402,14 @@ class Trace(TraceFacts, ABC):
 
         Args:
             query: one statement or more. They cannot access files.
+            parameters: the values of `?` in the last one, or by name of `$name`.
             policy, bars: of events and of `to_clock`, as for `events`.
 
         Raises:
             UsageError: DuckDB refuses a statement, or there is none; no such policy or bars.
             TraceError: as `events`.
         """
-        return upper("query")(self, query, policy, bars)
+        return upper("query")(self, query, parameters, policy, bars)
 
     def to_pandas(
         self, policy: PolicyName = "floor", *, bars: Bars = "estimated", names: bool = False
