@@ -1,5 +1,7 @@
 """A plugin of pytest: with `--tracetime FILE` it records a span for each test and each fixture.
 
+The fixture `check_trace` fails a test where the clocks of a trace are broken.
+
 Workers of pytest-xdist join the recording. pytest loads it for every run, so that it imports little
 until it is to record.
 """
@@ -7,8 +9,9 @@ until it is to record.
 from __future__ import annotations
 
 import inspect
+import os
 import pickle
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -50,6 +53,27 @@ def _record(path: str) -> Recorder:
         return tracetime.record(path)
     except tracetime.TracetimeError as error:
         raise pytest.UsageError(f"--tracetime: {error}") from error
+
+
+@pytest.fixture(scope="session")
+def check_trace() -> Callable[..., None]:
+    """A function that fails a test where the doctor finds that a trace's clocks are broken.
+
+    Its arguments are the path, and the least severity that fails: "error" or "warning".
+    """
+    from tracetime import diagnose, open_trace
+    from tracetime.doctor import SEVERITIES
+
+    def check(path: str | os.PathLike[str], severity: str = "error") -> None:
+        failing = SEVERITIES[: SEVERITIES.index(severity) + 1]
+        with open_trace(path) as trace:
+            found = [one for one in diagnose(trace) if one.severity in failing]
+            shown = [one.with_names(trace.clocks.names) for one in found]
+        if shown:
+            texts = (f"{one.severity}: {one.title} [{one.code}]\n  {one.fix}" for one in shown)
+            pytest.fail("\n".join([f"the clocks of {path} are broken", *texts]), pytrace=False)
+
+    return check
 
 
 class _Recording:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from places import ROOT
 
 import tracetime as tt
 from tracetime import open_trace
@@ -43,8 +44,8 @@ def test_is_skipped():
 """
 
 
-def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    (folder / "test_them.py").write_text(TESTS)
+def run(folder: Path, *options: str, tests: str = TESTS) -> subprocess.CompletedProcess[str]:
+    (folder / "test_them.py").write_text(tests)
     return subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-p", "tracetime.pytest_plugin", "-q"),
@@ -167,3 +168,24 @@ def test_the_option_is_explained(tmp_path):
 def test_the_plugin_alone_imports_little(module):
     code = f"import sys, tracetime.pytest_plugin; assert {module!r} not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+CHECKS = f"""
+import pathlib
+import pytest
+
+FOLDER = pathlib.Path({str(ROOT / "demo")!r})
+
+@pytest.mark.parametrize("severity", ["error", "warning"])
+@pytest.mark.parametrize("name", ["rank1.json.gz", "demo.pftrace"])
+def test_trace(check_trace, name, severity):
+    check_trace(FOLDER / name, severity)
+"""
+
+
+def test_the_fixture_fails_where_the_clocks_of_a_trace_are_broken(tmp_path):
+    ran = run(tmp_path, tests=CHECKS)
+    assert ran.returncode == 1
+    assert "2 failed, 2 passed" in ran.stdout
+    assert "error: REALTIME was set back once, by 1.2 s [realtime-set-back]" in ran.stdout
+    assert "test_them.py:5" not in ran.stdout
