@@ -4,12 +4,18 @@ import contextlib
 import gzip
 import importlib
 import json
+import os
 import pkgutil
 import re
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from places import ROOT
+from samples import CLOCK_SYNC
 from text_format import MAGIC, TextTrace, is_text
 
 from tracetime import (
@@ -64,6 +70,53 @@ def test_it_is_known_by_its_beginning(text, tmp_path):
             assert isinstance(trace, TextTrace)
             assert trace.trace_clock == ClockId(6)
             assert trace.read_all().num_rows == 4
+
+
+def installed(folder: Path, body: str) -> dict[str, str]:
+    """The environment of a process for which a wheel of a format is installed."""
+    wheel, site = folder / "fmt-1.0-py3-none-any.whl", folder / "site"
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr("fmt.py", body)
+        facts = "fmt-1.0.dist-info"
+        file.writestr(f"{facts}/METADATA", "Metadata-Version: 2.1\nName: fmt\nVersion: 1.0\n")
+        file.writestr(f"{facts}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        file.writestr(f"{facts}/entry_points.txt", "[tracetime.formats]\nfmt = fmt:register\n")
+        file.writestr(f"{facts}/RECORD", "")
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(site)
+    path = os.pathsep.join(map(str, (site, ROOT / "tests" / "helpers")))
+    return {**os.environ, "PYTHONPATH": path}
+
+
+@pytest.mark.parametrize("command", [(), ("clocks",), ("sql", "-", "from events")])
+def test_a_wheel_with_a_format_has_every_command_read_it(tmp_path, command):
+    """As pip unpacks it: by its entry point alone, and not before a file needs it."""
+    body = """
+from text_format import TextTrace, is_text
+from tracetime import register_format
+print("registered")
+register = lambda: register_format(is_text, TextTrace)
+"""
+    env = installed(tmp_path, body)
+    for name, content in (("t.txt", MAGIC + "\n".join([*LINES, ""]).encode()), ("p", CLOCK_SYNC)):
+        path = tmp_path / name
+        path.write_bytes(content)
+        words = [str(path) if word == "-" else word for word in command]
+        words = words if str(path) in words else [*words, str(path)]
+        ran = subprocess.run(
+            [sys.executable, "-m", "tracetime", *words], env=env, capture_output=True, text=True
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert ("registered" in ran.stdout) == (name == "t.txt")
+
+
+def test_a_package_of_a_format_that_fails_is_named(tmp_path):
+    env = installed(tmp_path, "def register(): raise ValueError('no such luck')")
+    (tmp_path / "t.bin").write_bytes(b"what is this")
+    words = [sys.executable, "-m", "tracetime", "clocks", str(tmp_path / "t.bin")]
+    ran = subprocess.run(words, env=env, capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "the package of the format 'fmt' (fmt:register) fails: no such luck" in ran.stderr
 
 
 def test_what_does_not_decompress_is_opened_and_reading_it_says_why(tmp_path):

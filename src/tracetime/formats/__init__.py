@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from tracetime.errors import UsageError
 from tracetime.formats.beginnings import FOLDER_FORMATS, FORMATS, Format, is_archive, open_perfetto
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from tracetime.formats.archive.archive import Archive
     from tracetime.formats.trace_file import TraceFile
     from tracetime.trace.trace import Trace
+
+
+GROUP: Final = "tracetime.formats"
+"""The entry points of packages with formats: functions without arguments that register them."""
 
 
 def register_format(
@@ -65,11 +69,30 @@ def is_of_format(beginning: bytes) -> bool:
 def _format_of(beginning: bytes) -> Format | None:
     """Return the format of a file by how it begins; None of what no format reads."""
     found = next((one for one in FORMATS if one.probe(beginning)), None)
+    if found is None:
+        known = len(FORMATS)
+        _register_installed()
+        found = next((one for one in FORMATS[known:] if one.probe(beginning)), None)
     if found is not None and found.is_shared:
         from tracetime.formats.other_programs import other_program
 
         return found if other_program(beginning) is None else None
     return found
+
+
+@cache
+def _register_installed() -> None:
+    """Have other packages register their formats: each function of the entry points `GROUP`."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP):
+        try:
+            point.load()()
+        except Exception as error:
+            raise UsageError(
+                f"the package of the format {point.name!r} ({point.value}) fails: {error}; mend "
+                "it, or uninstall it"
+            ) from error
 
 
 def open_file(file: TraceFile, options: OpenOptions) -> Trace:
