@@ -1,13 +1,17 @@
 """What `import tracetime` offers, and what it must not load for it."""
 
+import inspect
+import os
 import pkgutil
 import re
 import subprocess
 import sys
+import zlib
 from importlib import metadata
 
 import pytest
 from places import ROOT
+from samples import CLOCK_SYNC
 
 import tracetime
 from tracetime.graph import FUNCTIONS, upper
@@ -25,104 +29,71 @@ HEAVY = (
 )
 
 
-# long: one name a line
-def test_exported_names_are_exactly_those_of_the_interface():
-    assert sorted(tracetime.__all__) == [
-        "BakeSummary",
-        "BootDecision",
-        "Bounds",
-        "Calibration",
-        "ClockCalibration",
-        "ClockDomain",
-        "ClockGraph",
-        "ClockId",
-        "ClockInfo",
-        "ClockLike",
-        "ClockSource",
-        "ClockStep",
-        "ConversionError",
-        "Count",
-        "Curves",
-        "EarlyKernels",
-        "Explanation",
-        "FileReport",
-        "Finding",
-        "FlowCounts",
-        "Hop",
-        "Inconsistency",
-        "KernelClock",
-        "LateSnapshots",
-        "Margin",
-        "MatchedMessages",
-        "MergeReport",
-        "MeshHop",
-        "NoBoundError",
-        "OddEvents",
-        "OffsetShift",
-        "OrdersInfo",
-        "Outside",
-        "PairDiscontinuity",
-        "PairEvidence",
-        "Peer",
-        "PingResult",
-        "Problem",
-        "Reading",
-        "Readings",
-        "Recorder",
-        "Report",
-        "Sample",
-        "Sampler",
-        "SeriesInfo",
-        "SharedPid",
-        "Snapshot",
-        "SnapshotFault",
-        "SourceError",
-        "Span",
-        "SplitPart",
-        "SplitSummary",
-        "Suspend",
-        "TableConverter",
-        "Tie",
-        "TimeService",
-        "Trace",
-        "TraceClockMove",
-        "TraceError",
-        "TraceWarning",
-        "TracetimeError",
-        "Track",
-        "TrueTime",
-        "TubeExplanation",
-        "TubeHop",
-        "Unavailable",
-        "UnusedBounds",
-        "UsageError",
-        "WallBound",
-        "WallClockBounds",
-        "WallClockContradiction",
-        "WrittenFile",
-        "WrittenTimes",
-        "WrittenTrace",
-        "__version__",
-        "bake",
-        "calibrate",
-        "clock_id",
-        "convert_table",
-        "diagnose",
-        "join_parts",
-        "match_messages",
-        "merge",
-        "now",
-        "open_trace",
-        "open_traces",
-        "ping",
-        "record",
-        "register_format",
-        "report",
-        "split",
-        "wait_past",
+LIST = ROOT / "tests" / "data" / "public.txt"
+
+
+def signature(function):
+    """The parameters of a function with their defaults, whatever they are annotated with."""
+    try:
+        known = inspect.signature(function)
+    except (TypeError, ValueError):
+        return "(...)"
+    bare = [one.replace(annotation=one.empty) for one in known.parameters.values()]
+    return re.sub(r" at 0x\w+", "", str(inspect.Signature(bare)))
+
+
+def described(name, kind):
+    """The lines of the list on a public name: itself, and the public members of a class."""
+    if not inspect.isclass(kind):
+        return [name + (signature(kind) if callable(kind) else "")]
+    own = {k: v for base in reversed(kind.__mro__[:-1]) for k, v in vars(base).items()}
+    members = [
+        f"{name}.{member}{signature(getattr(kind, member)) if callable(value) else ''}"
+        for member, value in sorted(own.items())
+        if member[0] != "_" and getattr(base_of(kind, member), "__module__", "")[:9] == "tracetime"
     ]
+    return [
+        f"class {name}" + ("" if kind.__init__ is object.__init__ else signature(kind)),
+        *members,
+    ]
+
+
+def base_of(kind, member):
+    return next(base for base in kind.__mro__ if member in vars(base))
+
+
+def test_public_names_and_signatures_are_those_of_the_list():
+    """KEEP_ANSWERS=1 writes the list. What changes in it is told in CHANGELOG.md first."""
+    names = [(name, getattr(tracetime, name)) for name in sorted(tracetime.__all__)]
+    names += [(f"fleet.{n}", getattr(tracetime.fleet, n)) for n in sorted(tracetime.fleet.__all__)]
+    lines = [line for name, kind in names for line in described(name, kind)]
+    told = zlib.crc32((ROOT / "CHANGELOG.md").read_bytes())
+    first, *kept = LIST.read_text().splitlines() if LIST.exists() else [""]
+    if os.environ.get("KEEP_ANSWERS") == "1" and kept != lines:
+        assert first != f"# CHANGELOG.md {told:08x}", "say in CHANGELOG.md what changes"
+        LIST.write_text("\n".join([f"# CHANGELOG.md {told:08x}", *lines, ""]))
+        kept = lines
+    assert kept == lines
+
+
+def test_exported_names_are_exactly_those_of_the_table():
     assert set(tracetime.__all__) == {*tracetime._HOMES, "__version__"}
-    assert set(tracetime.__all__) <= set(dir(tracetime))
+
+
+def test_what_is_listed_is_what_people_need(tmp_path):
+    """The types of results are there, and not listed; of a trace, its facts are below `facts`."""
+    assert set(dir(tracetime)) - {"__doc__", "__all__", "fleet"} < set(tracetime.__all__)
+    assert len(dir(tracetime)) <= 45
+    path = tmp_path / "t.pftrace"
+    path.write_bytes(CLOCK_SYNC)
+    with tracetime.open_trace(path) as trace:
+        listed = [name for name in dir(trace) if name[0] != "_"]
+        assert len(listed) <= 25
+        assert all(hasattr(trace, name) for name in listed)
+        assert {"odd_events", "late_snapshots"} <= {*dir(trace.facts)}
+        assert trace.facts.odd_events == trace.odd_events
+        with pytest.raises(AttributeError, match="no fact"):
+            _ = trace.facts.sql
 
 
 @pytest.mark.parametrize("name", tracetime.__all__)

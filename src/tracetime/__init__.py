@@ -277,5 +277,23 @@ def __getattr__(name: str) -> object:
     return value
 
 
+_MADE: Final = (
+    "ClockDomain",
+    "ClockGraph",
+    "ClockId",
+    "ClockSource",
+    "Finding",
+    "Peer",
+    "Reading",
+    "Recorder",
+    "Sampler",
+    "Snapshot",
+    "TableConverter",
+    "Trace",
+)
+"""The classes that people name; the others are of what functions return."""
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    functions = (name for name in __all__ if name.islower() or name.endswith("Error"))
+    return sorted({*functions, *_MADE, "fleet", "__all__", "__doc__"})

@@ -169,6 +169,9 @@ class ClockId(Hashed):
     def __reduce__(self) -> tuple[type[ClockId], tuple[int, int, int, int]]:
         return ClockId, (self.clock, self.sequence, self.machine, self.file)
 
+    def __repr__(self) -> str:
+        return f"ClockId.parse({str(self)!r})"
+
     def __str__(self) -> str:
         text = _base(self.clock)
         if self.sequence:

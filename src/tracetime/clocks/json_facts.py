@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from reprlib import Repr
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tracetime.clocks.ids import ClockId, Scope
 from tracetime.errors import TracetimeError
+from tracetime.text import printable
 
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count
@@ -21,6 +23,21 @@ T = TypeVar("T")
 
 
 _MEMBERS: Final[dict[type, tuple[str, ...]]] = {}
+
+
+_LONGEST: Final = 380
+"""Characters of an object as it is shown: five lines of a terminal."""
+
+_PARTS: Final = Repr()
+_PARTS.maxstring = _PARTS.maxother = _PARTS.maxlong = 60
+_PARTS.maxtuple = _PARTS.maxlist = _PARTS.maxdict = 3
+
+
+def _short(document: Any) -> str:
+    """An object as a prompt or a debugger shows it: its members, each cut where it is long."""
+    names = [name.rstrip("?") for name in members_of(type(document)) if name[0] != "_"]
+    shown = (f"{name}={_PARTS.repr(getattr(document, name))}" for name in names)
+    return printable(f"{type(document).__name__}({', '.join(shown)})", _LONGEST)
 
 
 def as_json(members: str) -> Callable[[type[T]], type[T]]:
@@ -32,6 +49,7 @@ def as_json(members: str) -> Callable[[type[T]], type[T]]:
 
     def decorate(kind: type[T]) -> type[T]:
         _MEMBERS[kind] = tuple(members.split())
+        kind.__repr__ = _short  # type: ignore[method-assign]
         return kind
 
     return decorate

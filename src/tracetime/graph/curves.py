@@ -135,6 +135,9 @@ class Curves:
     assumed: bool
     steady: tuple[float, Floats] | None
 
+    def __repr__(self) -> str:
+        return f"<Curves of {self.clock} against {self.hub}: {self.n_snapshots} snapshots>"
+
     @property
     def end(self) -> float:
         """The last moment of the picture, ns after the origin."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.doctor import TOLERANCE_NS, Finding
+from tracetime.text import printable
 from tracetime.trace.trace import Trace, check_trace
 
 __all__ = ["Report", "report"]
@@ -34,6 +35,9 @@ class Report(NamedTuple):
     pairs: list[tuple[str, str]]
     left_out: list[str]
     verdict: str
+
+    def __repr__(self) -> str:
+        return f"<Report {printable(self.path)}: {self.verdict}>"
 
 
 def report(trace: Trace, path: str | os.PathLike[str], tolerance_ns: int = TOLERANCE_NS) -> Report:

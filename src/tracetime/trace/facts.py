@@ -458,6 +458,25 @@ class TraceFacts(TraceAbilities):
         return len(self.warnings)
 
 
+class FactsOf:
+    """A view of a trace that has its facts, and lists them."""
+
+    def __init__(self, trace: TraceFacts) -> None:
+        self._trace = trace
+
+    def __dir__(self) -> list[str]:
+        facts = {*vars(TraceFacts), *vars(TraceAbilities)}
+        return sorted(name for name in facts if not name.startswith("_"))
+
+    def __getattr__(self, name: str) -> object:
+        if name not in dir(self):
+            raise AttributeError(f"a trace has no fact {name!r}")
+        return getattr(self._trace, name)
+
+    def __repr__(self) -> str:
+        return f"<Facts of {self._trace!r}>"
+
+
 def _warnings(notes: Iterable[Note]) -> list[TraceWarning]:
     """Return a warning for each of some notes, with the first event that it is about."""
     return [

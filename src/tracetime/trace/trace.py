@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ from tracetime.trace.events_table import (
     schema_of,
     wall_times,
 )
-from tracetime.trace.facts import TraceFacts
+from tracetime.trace.facts import FactsOf, TraceFacts
 from tracetime.trace.open_options import OpenOptions
 
 if TYPE_CHECKING:
@@ -133,6 +133,31 @@ class Placing(Protocol):
         """The times on that clock of times of the trace's own clock."""
 
 
+_LISTED: Final = (
+    "about",
+    "clocks",
+    "close",
+    "events",
+    "events_dropped",
+    "facts",
+    "format",
+    "machines",
+    "metadata",
+    "n_warnings",
+    "path",
+    "read_all",
+    "size",
+    "slices",
+    "sql",
+    "to_pandas",
+    "to_polars",
+    "trace_clock",
+    "truncated",
+    "warnings",
+)
+"""What people ask a trace for; floors above ask for more."""
+
+
 class Trace(TraceFacts, ABC):
     """One trace file, read on demand; close it, or use it in a `with`.
 
@@ -231,6 +256,14 @@ class Trace(TraceFacts, ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def facts(self) -> TraceFacts:
+        """What a trace says of itself and its recorders: `trace.facts.early_kernels`, for one."""
+        return cast(TraceFacts, FactsOf(self))
+
+    def __dir__(self) -> list[str]:
+        return [*_LISTED, *(name for name in super().__dir__() if name.startswith("__"))]
 
     def __repr__(self) -> str:
         # Reads nothing: a debugger calls it, too.
