@@ -36,44 +36,6 @@ cdef struct Known:
     uint8_t settled
 
 
-cdef class Directory(PacketObserver):
-    cdef uint64_t seed
-    cdef Known *known
-    cdef int64_t n, capacity
-    cdef HashTable table
-    cdef Arena arena
-    cdef Bytes scratch
-    cdef Span *comms                    # the names of one compact_sched
-    cdef int64_t n_comms, comms_capacity
-    cdef int64_t limit
-    cdef readonly int64_t left_out
-    cdef Bytes process_types            # one after the other, ended by NUL
-
-    cdef uint64_t hash(self, uint32_t machine, int kind, int32_t pid, uint64_t key) noexcept nogil
-    cdef int32_t find(self, uint32_t machine, int kind, int32_t pid, uint64_t key) noexcept nogil
-    cdef int32_t enter(self, uint32_t machine, int kind, int32_t pid, uint64_t key) except -2 nogil
-    cdef int64_t held(self) noexcept nogil
-    cdef int call(self, int32_t index, Span name, int priority) except -1 nogil
-    cdef int call_type(self, int32_t index, uint64_t type) except -1 nogil
-    cdef int call_thread(
-        self, uint32_t machine, bint has_pid, int32_t pid, int64_t tid, Span name, int priority
-    ) except -1 nogil
-    cdef int learn_tree(self, uint32_t machine, Span tree) except -1 nogil
-    cdef int learn_tree_process(self, uint32_t machine, Span process) except -1 nogil
-    cdef int learn_bundle(self, uint32_t machine, Span bundle) except -1 nogil
-    cdef int call_task(self, uint32_t machine, int32_t tid, Span comm) except -1 nogil
-    cdef int learn_sched(self, uint32_t machine, Span sched) except -1 nogil
-    cdef int call_tasks(self, uint32_t machine, Span threads, Span names) except -1 nogil
-    cdef int learn_process(self, uint32_t machine, Span process, Span chrome) except -1 nogil
-    cdef int learn_thread(self, uint32_t machine, const ThreadDescriptor *said) except -1 nogil
-    cdef int learn_track(self, uint32_t machine, Span descriptor) except -1 nogil
-    cdef int32_t process_of(self, uint32_t machine, int32_t pid) noexcept nogil
-    cdef int32_t thread_of(
-        self, uint32_t machine, bint has_pid, int32_t pid, int64_t tid
-    ) noexcept nogil
-    cdef int settle_track(self, int32_t index) noexcept nogil
-
-
 cdef enum:
     LONGEST_NAME = 8192
     LONGEST_ARGS = 1 << 16          # of one event, as JSON
@@ -239,35 +201,9 @@ cdef class Batch:
     cdef int put(self, RowDetails *w) except -1 nogil
 
 
-cdef class NameTables:
-    cdef Directory directory
-    cdef InternedData interned
-    cdef Batch batch
-    cdef Text *texts                    # the directory's names
-    cdef Interned *ftrace               # names of events, by field number
-    cdef int64_t n_ftrace
-    cdef Bytes ftrace_names
-
-    cdef int set_known(self, int column, int32_t index, RowDetails *w) except -1 nogil
-    cdef int set_thread(
-        self, uint32_t machine, bint has_tid, int32_t pid, int64_t tid, RowDetails *w
-    ) except -1 nogil
-    cdef int set_tid(self, uint32_t machine, int64_t tid, RowDetails *w) except -1 nogil
-    cdef int set_event(self, uint32_t number, RowDetails *w) except -1 nogil
-
-
 cdef int put_args(
     Bytes *out, InternedData interned, Interning *t, Span event, RowDetails *w
 ) except -1 nogil
 
 
 cdef int8_t type_of_phase(int32_t phase) noexcept nogil
-cdef int name_track_event(
-    NameTables tables, const ImportedPacket *p, Place *place, Span message, RowDetails *w
-) except -1 nogil
-
-
-cdef class Names(PacketObserver):
-    cdef InternedData interned
-    cdef Batch batch
-    cdef NameTables tables

@@ -11,6 +11,10 @@ cdef class Details:
     known: of the same file, read before.
     """
 
+    cdef KnownNames known
+    cdef readonly Batch batch
+    cdef Bytes scratch, called
+
     def __cinit__(self, KnownNames known not None):
         cdef int64_t i
         self.known = known

@@ -33,6 +33,23 @@ cdef class Scanner:
         values: (key, raw text, offset of the text) of each key beside the events, but of long ones.
     """
 
+    cdef EventObserver observer
+    cdef Bytes buffer               # what is not yet scanned begins at `at`
+    cdef int64_t at, wanted
+    cdef Bytes line                 # a line of systrace, unescaped
+    cdef int64_t base               # the file's byte at the buffer's first
+    cdef int64_t kept               # bytes of all values that are kept
+    cdef int64_t zeros_from         # where padding begins within the events; -1 where none does
+    cdef int state
+    cdef bint full, has_events
+    cdef readonly bint is_array
+    cdef JsonEvent event
+    cdef readonly int fault
+    cdef readonly int64_t fault_offset
+    cdef readonly int64_t n_events, n_lines, n_strange_lines, strange_offset
+    cdef readonly int64_t n_lost, first_lost_before, n_kernel_events
+    cdef readonly list values
+
     def __cinit__(self, EventObserver observer not None, bint lines=False):
         self.observer = observer
         self.values = []

@@ -29,6 +29,29 @@ cdef class Importer:
     silent: make no rows; only learn what the end of the file knows.
     """
 
+    cdef readonly Engine engine
+    cdef readonly ClockTracker clocks
+    cdef readonly Streams streams
+    cdef readonly Rows rows
+    cdef readonly Snapshots snapshots
+    cdef readonly SnapshotExtensions extensions
+    cdef readonly Importer final
+    cdef Timeline timeline
+    cdef PacketObserver observer        # or None
+    cdef bint learns                    # what the end of the file decides is not placed
+    cdef bint puts_clocks_aside
+    cdef int64_t batch_rows
+    # the position in the file
+    cdef readonly uint64_t packets
+    cdef readonly uint64_t n_strays     # fields of the file that are no packets
+    cdef readonly uint64_t stray_offset # of the first of them
+    cdef readonly uint64_t stop_offset
+    cdef readonly int codec
+    cdef readonly list stats            # of what was lost: (field of the packet, message, packet)
+    cdef int64_t stats_size
+    cdef int8_t file_codec
+    cdef Packet packet
+
     def __cinit__(self, uint32_t file, int64_t batch_rows, bint silent=False):
         self.clocks = ClockTracker()
         self.engine = self.clocks.engine

@@ -118,6 +118,15 @@ cdef class Timeline:
     file: the number of the trace file in the keys of clocks. silent: make no rows.
     """
 
+    cdef ClockTracker clocks
+    cdef Streams streams
+    cdef Rows rows
+    cdef Row row                    # what is common to the rows of the packet at hand
+    cdef Sorter sorter
+    cdef uint32_t file
+    cdef bint silent
+    cdef int error
+
     def __cinit__(
         self, ClockTracker clocks not None, Rows rows not None, uint32_t file, bint silent
     ):

@@ -5,6 +5,14 @@
 cdef class Snapshots:
     """Adds the snapshots of a trace to its clocks."""
 
+    cdef Timeline timeline
+    cdef ClockTracker clocks
+    cdef readonly SnapshotExtensions extensions
+    cdef readonly RemoteSyncs remote
+    cdef readonly ExchangeRounds rounds
+    cdef bint taken                         # whether the last ClockSnapshot was, whole
+    cdef readonly int64_t n_stray_syncs     # means that were not tied to the host's clock
+
     def __cinit__(self, Timeline timeline not None):
         self.timeline = timeline
         self.clocks = timeline.clocks

@@ -161,6 +161,14 @@ cdef class NameTables:
     directory: of the same trace, settled. ftrace: names of ftrace events by field number.
     """
 
+    cdef Directory directory
+    cdef InternedData interned
+    cdef Batch batch
+    cdef Text *texts                    # the directory's names
+    cdef Interned *ftrace               # names of events, by field number
+    cdef int64_t n_ftrace
+    cdef Bytes ftrace_names
+
     def __cinit__(self, Directory directory not None, ftrace, InternedData interned, Batch batch):
         cdef int64_t i
         cdef bytes name

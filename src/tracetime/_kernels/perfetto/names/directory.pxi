@@ -27,6 +27,18 @@ cdef class Directory(PacketObserver):
     later is not kept, but counted as `left_out`.
     """
 
+    cdef uint64_t seed
+    cdef Known *known
+    cdef int64_t n, capacity
+    cdef HashTable table
+    cdef Arena arena
+    cdef Bytes scratch
+    cdef Span *comms                    # the names of one compact_sched
+    cdef int64_t n_comms, comms_capacity
+    cdef int64_t limit
+    cdef readonly int64_t left_out
+    cdef Bytes process_types            # one after the other, ended by NUL
+
     def __cinit__(self, process_types, int64_t limit):
         cdef bytes text = b"".join(name.encode() + b"\0" for name in process_types)
         # Keys come from a file, which must not know which of them share a slot.

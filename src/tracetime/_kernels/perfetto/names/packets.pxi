@@ -11,6 +11,10 @@ cdef class Names(PacketObserver):
     is counted in `left_out`.
     """
 
+    cdef InternedData interned
+    cdef Batch batch
+    cdef NameTables tables
+
     def __cinit__(self, Directory directory not None, ftrace, int64_t limit):
         seed = int.from_bytes(os.urandom(8), "little")
         self.interned = InternedData(seed, limit)

@@ -32,6 +32,17 @@ cdef class EventClock:
     written as it is; any other unwrapped, and in ns, rounded down.
     """
 
+    cdef readonly Sequence sequence
+    cdef readonly uint32_t clock
+    cdef readonly object name
+    cdef bint explicit
+    cdef int posix
+    cdef readonly bint scaled
+    cdef int64_t numerator, denominator
+    cdef readonly int bits
+    cdef readonly int64_t last_ticks    # of the last snapshot, unwrapped
+    cdef bint seen
+
     def __init__(
         self, Sequence sequence not None, uint32_t clock, name, bint explicit, int posix,
         tuple rate, int bits,

@@ -133,6 +133,18 @@ cdef class PacketBuffer:
 cdef class Sequence:
     """A packet sequence: the text it has interned, and whether what went before was lost."""
 
+    cdef PacketBuffer buffer
+    cdef readonly uint32_t id
+    cdef readonly uint32_t machine      # its machine_id; 0: the host
+    cdef readonly uint32_t clock        # default of its timestamps; 0: each packet says
+    # Interned since the state was cleared, by their numbers.
+    cdef dict names
+    cdef dict categories
+    cdef dict arguments                 # names of arguments
+    cdef dict strings                   # values of arguments
+    cdef int64_t interned, interned_bytes
+    cdef bint begun, valid, gap
+
     def __init__(
         self, PacketBuffer buffer not None, uint32_t id, uint32_t clock, uint32_t machine=0
     ):

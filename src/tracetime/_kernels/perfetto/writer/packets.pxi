@@ -48,6 +48,14 @@ cdef class EventWriter:
     `annotations` takes.
     """
 
+    cdef PacketBuffer buffer
+    cdef dict clocks
+    cdef object resolve, plain, refusal, writer, forked
+    # Of the packet under construction: entries of interned data, and the event's details.
+    cdef Bytes data, details
+
+    cdef EventWriter part       # a forked child's
+
     def __init__(self, PacketBuffer buffer not None, resolve, plain, refusal, writer):
         self.buffer = buffer
         self.clocks = {}
