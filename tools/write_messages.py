@@ -18,6 +18,9 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "src" / "tracetime" / "_kernels" / "perfetto" / "messages.pxd"
 PROTO = ROOT / "docs" / "tracetime_extension.proto"
+KERNELS = [path for path in PAGE.parents[1].rglob("*.p[yx][xdi]") if path != PAGE]
+USED = {name for path in KERNELS for name in re.findall(r"\.(\w+)", path.read_text())}
+"""The members of structs that kernels read: the readers fill no others."""
 
 HEAD = '''\
 # Fields of Perfetto's messages, and what reads them. Written by tools/write_messages.py.
@@ -379,43 +382,49 @@ def numbers(message: Message) -> list[str]:
 def members(field: Wanted) -> list[str]:
     """The lines of a field in the struct of its message."""
     c_type = "uint64_t" if field.repeated and field.c_type != "Span" else field.c_type
-    found = [f"    {c_type} {field.name}"]
-    if field.repeated:
-        found.append(f"    int64_t n_{field.name}")
-        if field.c_type != "Span":
-            found.append(f"    bint packed_{field.name}")
-    elif c_type != "Span":
-        found.append(f"    bint has_{field.name}")
-    return found
+    found = [(c_type, field.name), ("int64_t", f"n_{field.name}")]
+    found += [("bint", f"packed_{field.name}"), ("bint", f"has_{field.name}")]
+    return [f"    {kind} {name}" for kind, name in found if name in filled(field)]
+
+
+def filled(field: Wanted) -> set[str]:
+    """The members of its struct that the reader fills with a field."""
+    name = field.name
+    if field.repeated and field.c_type == "Span":
+        every = {name, f"n_{name}"}
+    elif field.repeated:
+        every = {name, f"n_{name}", f"packed_{name}"}
+    else:
+        every = {name} if field.c_type == "Span" else {name, f"has_{name}"}
+    if not every & USED:
+        raise SystemExit(f"no kernel reads {name}: take it out of the table")
+    return every & USED
 
 
 def take(field: Wanted) -> list[str]:
     """What a reader does with a field."""
-    name = field.name
+    name, made = field.name, filled(field)
+    count = [f"m.n_{name} += 1"] if f"n_{name}" in made else []
     if field.repeated and field.c_type == "Span":
-        return [
-            f"if m.{name}.data == NULL and f.wire == BYTES:",
-            f"    m.{name} = span_of(&f)",
-            f"m.n_{name} += 1",
-        ]
+        first = [f"if m.{name}.data == NULL and f.wire == BYTES:", f"    m.{name} = span_of(&f)"]
+        return [*(first if name in made else []), *count]
     if field.repeated:
-        return [
-            f"m.n_{name} += 1",
-            "if is_number(&f):",
-            f"    m.{name} = f.value",
-            "else:",
-            f"    m.packed_{name} = True",
-        ]
+        last, packed = [f"    m.{name} = f.value"], [f"    m.packed_{name} = True"]
+        if name in made:
+            more = ["else:", *packed] if f"packed_{name}" in made else []
+            return [*count, "if is_number(&f):", *last, *more]
+        return [*count, *(["if not is_number(&f):", *packed] if f"packed_{name}" in made else [])]
     if field.c_type == "Span":
         return ["if f.wire == BYTES:", f"    m.{name} = span_of(&f)"]
-    if field.c_type == "double":
-        return [
-            "if f.wire == FIXED64:",
-            f"    memcpy(&m.{name}, &f.value, 8)",
-            f"    m.has_{name} = True",
-        ]
     value = "f.value != 0" if field.c_type == "bint" else f"<{field.c_type}>f.value"
-    return ["if is_number(&f):", f"    m.{name} = {value}", f"    m.has_{name} = True"]
+    value = f"    m.{name} = {value}"
+    if field.c_type == "double":
+        value = f"    memcpy(&m.{name}, &f.value, 8)"
+    return [
+        "if f.wire == FIXED64:" if field.c_type == "double" else "if is_number(&f):",
+        *([value] if name in made else []),
+        *([f"    m.has_{name} = True"] if f"has_{name}" in made else []),
+    ]
 
 
 def branches(prefix: str, fields: list[Wanted], indent: str) -> list[str]:

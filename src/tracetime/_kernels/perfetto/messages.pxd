@@ -552,15 +552,10 @@ cdef struct TracePacket:
     uint32_t timestamp_clock_id
     bint has_timestamp_clock_id
     uint32_t sequence_flags
-    bint has_sequence_flags
     bint incremental_state_cleared
-    bint has_incremental_state_cleared
     uint32_t previous_packet_dropped
-    bint has_previous_packet_dropped
     uint32_t machine_id
-    bint has_machine_id
     bint first_packet_on_sequence
-    bint has_first_packet_on_sequence
     Span trace_packet_defaults
     Span interned_data
     Span tracetime_snapshot
@@ -615,23 +610,18 @@ cdef inline bint read_trace_packet(Span s, TracePacket *m) noexcept nogil:
         elif number == PACKET_SEQUENCE_FLAGS:
             if is_number(&f):
                 m.sequence_flags = <uint32_t>f.value
-                m.has_sequence_flags = True
         elif number == PACKET_INCREMENTAL_STATE_CLEARED:
             if is_number(&f):
                 m.incremental_state_cleared = f.value != 0
-                m.has_incremental_state_cleared = True
         elif number == PACKET_PREVIOUS_PACKET_DROPPED:
             if is_number(&f):
                 m.previous_packet_dropped = <uint32_t>f.value
-                m.has_previous_packet_dropped = True
         elif number == PACKET_MACHINE_ID:
             if is_number(&f):
                 m.machine_id = <uint32_t>f.value
-                m.has_machine_id = True
         elif number == PACKET_FIRST_PACKET_ON_SEQUENCE:
             if is_number(&f):
                 m.first_packet_on_sequence = f.value != 0
-                m.has_first_packet_on_sequence = True
         elif number == PACKET_TRACE_PACKET_DEFAULTS:
             if f.wire == BYTES:
                 m.trace_packet_defaults = span_of(&f)
@@ -698,13 +688,10 @@ cdef inline bint read_trace_packet(Span s, TracePacket *m) noexcept nogil:
 
 cdef struct ClockSnapshotClock:
     uint32_t clock_id
-    bint has_clock_id
     uint64_t timestamp
     bint has_timestamp
     bint is_incremental
-    bint has_is_incremental
     uint64_t unit_multiplier_ns
-    bint has_unit_multiplier_ns
 
 
 cdef inline bint read_clock_snapshot_clock(Span s, ClockSnapshotClock *m) noexcept nogil:
@@ -720,7 +707,6 @@ cdef inline bint read_clock_snapshot_clock(Span s, ClockSnapshotClock *m) noexce
         if number == SNAPSHOT_CLOCK_CLOCK_ID:
             if is_number(&f):
                 m.clock_id = <uint32_t>f.value
-                m.has_clock_id = True
         elif number == SNAPSHOT_CLOCK_TIMESTAMP:
             if is_number(&f):
                 m.timestamp = <uint64_t>f.value
@@ -728,11 +714,9 @@ cdef inline bint read_clock_snapshot_clock(Span s, ClockSnapshotClock *m) noexce
         elif number == SNAPSHOT_CLOCK_IS_INCREMENTAL:
             if is_number(&f):
                 m.is_incremental = f.value != 0
-                m.has_is_incremental = True
         elif number == SNAPSHOT_CLOCK_UNIT_MULTIPLIER_NS:
             if is_number(&f):
                 m.unit_multiplier_ns = <uint64_t>f.value
-                m.has_unit_multiplier_ns = True
     return True
 
 
@@ -751,7 +735,6 @@ cdef struct FtraceEventBundle:
     uint64_t previous_bundle_end_timestamp
     bint has_previous_bundle_end_timestamp
     bint lost_events
-    bint has_lost_events
 
 
 cdef inline bint read_ftrace_event_bundle(Span s, FtraceEventBundle *m) noexcept nogil:
@@ -794,7 +777,6 @@ cdef inline bint read_ftrace_event_bundle(Span s, FtraceEventBundle *m) noexcept
         elif number == BUNDLE_LOST_EVENTS:
             if is_number(&f):
                 m.lost_events = f.value != 0
-                m.has_lost_events = True
     return True
 
 
@@ -809,7 +791,6 @@ cdef struct FtraceEventBundleCompactSched:
     Span waking_target_cpu
     Span waking_prio
     Span waking_comm_index
-    Span intern_table
     int64_t n_intern_table
 
 
@@ -854,8 +835,6 @@ cdef inline bint read_ftrace_event_bundle_compact_sched(Span s, FtraceEventBundl
             if f.wire == BYTES:
                 m.waking_comm_index = span_of(&f)
         elif number == SCHED_INTERN_TABLE:
-            if m.intern_table.data == NULL and f.wire == BYTES:
-                m.intern_table = span_of(&f)
             m.n_intern_table += 1
     return True
 
@@ -897,7 +876,6 @@ cdef struct SchedSwitchFtraceEvent:
     int32_t prev_pid
     bint has_prev_pid
     int64_t prev_state
-    bint has_prev_state
     Span next_comm
     int32_t next_pid
     bint has_next_pid
@@ -923,7 +901,6 @@ cdef inline bint read_sched_switch_ftrace_event(Span s, SchedSwitchFtraceEvent *
         elif number == SCHED_SWITCH_EVENT_PREV_STATE:
             if is_number(&f):
                 m.prev_state = <int64_t>f.value
-                m.has_prev_state = True
         elif number == SCHED_SWITCH_EVENT_NEXT_COMM:
             if f.wire == BYTES:
                 m.next_comm = span_of(&f)
@@ -939,7 +916,6 @@ cdef struct TaskNewtaskFtraceEvent:
     bint has_pid
     Span comm
     uint64_t clone_flags
-    bint has_clone_flags
 
 
 cdef inline bint read_task_newtask_ftrace_event(Span s, TaskNewtaskFtraceEvent *m) noexcept nogil:
@@ -962,7 +938,6 @@ cdef inline bint read_task_newtask_ftrace_event(Span s, TaskNewtaskFtraceEvent *
         elif number == TASK_NEWTASK_CLONE_FLAGS:
             if is_number(&f):
                 m.clone_flags = <uint64_t>f.value
-                m.has_clone_flags = True
     return True
 
 
@@ -994,11 +969,8 @@ cdef inline bint read_task_rename_ftrace_event(Span s, TaskRenameFtraceEvent *m)
 
 cdef struct BinderTransactionFtraceEvent:
     int32_t debug_id
-    bint has_debug_id
     int32_t reply
-    bint has_reply
     uint32_t flags
-    bint has_flags
 
 
 cdef inline bint read_binder_transaction_ftrace_event(Span s, BinderTransactionFtraceEvent *m) noexcept nogil:
@@ -1014,23 +986,18 @@ cdef inline bint read_binder_transaction_ftrace_event(Span s, BinderTransactionF
         if number == BINDER_DEBUG_ID:
             if is_number(&f):
                 m.debug_id = <int32_t>f.value
-                m.has_debug_id = True
         elif number == BINDER_REPLY:
             if is_number(&f):
                 m.reply = <int32_t>f.value
-                m.has_reply = True
         elif number == BINDER_FLAGS:
             if is_number(&f):
                 m.flags = <uint32_t>f.value
-                m.has_flags = True
     return True
 
 
 cdef struct DmaFenceInitFtraceEvent:
     uint32_t context
-    bint has_context
     uint32_t seqno
-    bint has_seqno
     Span timeline
 
 
@@ -1047,11 +1014,9 @@ cdef inline bint read_dma_fence_init_ftrace_event(Span s, DmaFenceInitFtraceEven
         if number == DMA_FENCE_CONTEXT:
             if is_number(&f):
                 m.context = <uint32_t>f.value
-                m.has_context = True
         elif number == DMA_FENCE_SEQNO:
             if is_number(&f):
                 m.seqno = <uint32_t>f.value
-                m.has_seqno = True
         elif number == DMA_FENCE_TIMELINE:
             if f.wire == BYTES:
                 m.timeline = span_of(&f)
@@ -1166,11 +1131,9 @@ cdef struct ProcessTreeProcess:
     int32_t pid
     bint has_pid
     int32_t ppid
-    bint has_ppid
     Span cmdline
     int64_t n_cmdline
     bint cmdline_is_comm
-    bint has_cmdline_is_comm
     uint64_t process_start_from_boot
     bint has_process_start_from_boot
 
@@ -1192,7 +1155,6 @@ cdef inline bint read_process_tree_process(Span s, ProcessTreeProcess *m) noexce
         elif number == TREE_PROCESS_PPID:
             if is_number(&f):
                 m.ppid = <int32_t>f.value
-                m.has_ppid = True
         elif number == TREE_PROCESS_CMDLINE:
             if m.cmdline.data == NULL and f.wire == BYTES:
                 m.cmdline = span_of(&f)
@@ -1200,7 +1162,6 @@ cdef inline bint read_process_tree_process(Span s, ProcessTreeProcess *m) noexce
         elif number == TREE_PROCESS_CMDLINE_IS_COMM:
             if is_number(&f):
                 m.cmdline_is_comm = f.value != 0
-                m.has_cmdline_is_comm = True
         elif number == TREE_PROCESS_PROCESS_START_FROM_BOOT:
             if is_number(&f):
                 m.process_start_from_boot = <uint64_t>f.value
@@ -1214,17 +1175,14 @@ cdef struct TrackEvent:
     uint64_t track_uuid
     bint has_track_uuid
     uint64_t name_iid
-    bint has_name_iid
     uint64_t category_iids
     int64_t n_category_iids
     bint packed_category_iids
     Span legacy_event
     Span debug_annotations
-    int64_t n_debug_annotations
     int64_t timestamp_delta_us
     bint has_timestamp_delta_us
     int64_t timestamp_absolute_us
-    bint has_timestamp_absolute_us
     Span name
     Span categories
     int64_t n_categories
@@ -1232,31 +1190,16 @@ cdef struct TrackEvent:
     bint has_counter_value
     double double_counter_value
     bint has_double_counter_value
-    int64_t thread_time_delta_us
     bint has_thread_time_delta_us
-    int64_t thread_instruction_count_delta
     bint has_thread_instruction_count_delta
-    uint64_t extra_counter_values
     int64_t n_extra_counter_values
     bint packed_extra_counter_values
-    uint64_t extra_counter_track_uuids
     int64_t n_extra_counter_track_uuids
-    bint packed_extra_counter_track_uuids
-    uint64_t extra_double_counter_values
     int64_t n_extra_double_counter_values
-    bint packed_extra_double_counter_values
-    uint64_t flow_ids
     int64_t n_flow_ids
-    bint packed_flow_ids
-    uint64_t terminating_flow_ids
     int64_t n_terminating_flow_ids
-    bint packed_terminating_flow_ids
-    uint64_t flow_ids_old
     int64_t n_flow_ids_old
-    bint packed_flow_ids_old
-    uint64_t terminating_flow_ids_old
     int64_t n_terminating_flow_ids_old
-    bint packed_terminating_flow_ids_old
 
 
 # long: a branch for each field
@@ -1281,7 +1224,6 @@ cdef inline bint read_track_event(Span s, TrackEvent *m) noexcept nogil:
         elif number == TRACK_EVENT_NAME_IID:
             if is_number(&f):
                 m.name_iid = <uint64_t>f.value
-                m.has_name_iid = True
         elif number == TRACK_EVENT_CATEGORY_IIDS:
             m.n_category_iids += 1
             if is_number(&f):
@@ -1294,7 +1236,6 @@ cdef inline bint read_track_event(Span s, TrackEvent *m) noexcept nogil:
         elif number == TRACK_EVENT_DEBUG_ANNOTATIONS:
             if m.debug_annotations.data == NULL and f.wire == BYTES:
                 m.debug_annotations = span_of(&f)
-            m.n_debug_annotations += 1
         elif number == TRACK_EVENT_TIMESTAMP_DELTA_US:
             if is_number(&f):
                 m.timestamp_delta_us = <int64_t>f.value
@@ -1302,7 +1243,6 @@ cdef inline bint read_track_event(Span s, TrackEvent *m) noexcept nogil:
         elif number == TRACK_EVENT_TIMESTAMP_ABSOLUTE_US:
             if is_number(&f):
                 m.timestamp_absolute_us = <int64_t>f.value
-                m.has_timestamp_absolute_us = True
         elif number == TRACK_EVENT_NAME:
             if f.wire == BYTES:
                 m.name = span_of(&f)
@@ -1320,54 +1260,26 @@ cdef inline bint read_track_event(Span s, TrackEvent *m) noexcept nogil:
                 m.has_double_counter_value = True
         elif number == TRACK_EVENT_THREAD_TIME_DELTA_US:
             if is_number(&f):
-                m.thread_time_delta_us = <int64_t>f.value
                 m.has_thread_time_delta_us = True
         elif number == TRACK_EVENT_THREAD_INSTRUCTION_COUNT_DELTA:
             if is_number(&f):
-                m.thread_instruction_count_delta = <int64_t>f.value
                 m.has_thread_instruction_count_delta = True
         elif number == TRACK_EVENT_EXTRA_COUNTER_VALUES:
             m.n_extra_counter_values += 1
-            if is_number(&f):
-                m.extra_counter_values = f.value
-            else:
+            if not is_number(&f):
                 m.packed_extra_counter_values = True
         elif number == TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS:
             m.n_extra_counter_track_uuids += 1
-            if is_number(&f):
-                m.extra_counter_track_uuids = f.value
-            else:
-                m.packed_extra_counter_track_uuids = True
         elif number == TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES:
             m.n_extra_double_counter_values += 1
-            if is_number(&f):
-                m.extra_double_counter_values = f.value
-            else:
-                m.packed_extra_double_counter_values = True
         elif number == TRACK_EVENT_FLOW_IDS:
             m.n_flow_ids += 1
-            if is_number(&f):
-                m.flow_ids = f.value
-            else:
-                m.packed_flow_ids = True
         elif number == TRACK_EVENT_TERMINATING_FLOW_IDS:
             m.n_terminating_flow_ids += 1
-            if is_number(&f):
-                m.terminating_flow_ids = f.value
-            else:
-                m.packed_terminating_flow_ids = True
         elif number == TRACK_EVENT_FLOW_IDS_OLD:
             m.n_flow_ids_old += 1
-            if is_number(&f):
-                m.flow_ids_old = f.value
-            else:
-                m.packed_flow_ids_old = True
         elif number == TRACK_EVENT_TERMINATING_FLOW_IDS_OLD:
             m.n_terminating_flow_ids_old += 1
-            if is_number(&f):
-                m.terminating_flow_ids_old = f.value
-            else:
-                m.packed_terminating_flow_ids_old = True
     return True
 
 
@@ -1375,7 +1287,6 @@ cdef struct TrackEventTime:
     int64_t timestamp_delta_us
     bint has_timestamp_delta_us
     int64_t timestamp_absolute_us
-    bint has_timestamp_absolute_us
 
 
 cdef inline bint read_track_event_time(Span s, TrackEventTime *m) noexcept nogil:
@@ -1395,13 +1306,11 @@ cdef inline bint read_track_event_time(Span s, TrackEventTime *m) noexcept nogil
         elif number == TRACK_EVENT_TIMESTAMP_ABSOLUTE_US:
             if is_number(&f):
                 m.timestamp_absolute_us = <int64_t>f.value
-                m.has_timestamp_absolute_us = True
     return True
 
 
 cdef struct TrackEventLegacyEvent:
     uint64_t name_iid
-    bint has_name_iid
     int32_t phase
     bint has_phase
     int64_t duration_us
@@ -1416,7 +1325,6 @@ cdef struct TrackEventLegacyEvent:
     uint64_t global_id
     bint has_global_id
     int32_t flow_direction
-    bint has_flow_direction
     int32_t instant_event_scope
     bint has_instant_event_scope
     int32_t pid_override
@@ -1438,7 +1346,6 @@ cdef inline bint read_track_event_legacy_event(Span s, TrackEventLegacyEvent *m)
         if number == LEGACY_EVENT_NAME_IID:
             if is_number(&f):
                 m.name_iid = <uint64_t>f.value
-                m.has_name_iid = True
         elif number == LEGACY_EVENT_PHASE:
             if is_number(&f):
                 m.phase = <int32_t>f.value
@@ -1469,7 +1376,6 @@ cdef inline bint read_track_event_legacy_event(Span s, TrackEventLegacyEvent *m)
         elif number == LEGACY_EVENT_FLOW_DIRECTION:
             if is_number(&f):
                 m.flow_direction = <int32_t>f.value
-                m.has_flow_direction = True
         elif number == LEGACY_EVENT_INSTANT_EVENT_SCOPE:
             if is_number(&f):
                 m.instant_event_scope = <int32_t>f.value
@@ -1489,7 +1395,6 @@ cdef struct TrackDescriptor:
     uint64_t uuid
     bint has_uuid
     uint64_t parent_uuid
-    bint has_parent_uuid
     Span name
     Span static_name
     Span atrace_name
@@ -1499,11 +1404,8 @@ cdef struct TrackDescriptor:
     Span chrome_thread
     Span chrome_process
     int32_t child_ordering
-    bint has_child_ordering
     bint disallow_merging_with_system_tracks
-    bint has_disallow_merging_with_system_tracks
     int32_t sibling_merge_behavior
-    bint has_sibling_merge_behavior
     Span sibling_merge_key
     uint64_t sibling_merge_key_int
     bint has_sibling_merge_key_int
@@ -1528,7 +1430,6 @@ cdef inline bint read_track_descriptor(Span s, TrackDescriptor *m) noexcept nogi
         elif number == TRACK_DESCRIPTOR_PARENT_UUID:
             if is_number(&f):
                 m.parent_uuid = <uint64_t>f.value
-                m.has_parent_uuid = True
         elif number == TRACK_DESCRIPTOR_NAME:
             if f.wire == BYTES:
                 m.name = span_of(&f)
@@ -1556,15 +1457,12 @@ cdef inline bint read_track_descriptor(Span s, TrackDescriptor *m) noexcept nogi
         elif number == TRACK_DESCRIPTOR_CHILD_ORDERING:
             if is_number(&f):
                 m.child_ordering = <int32_t>f.value
-                m.has_child_ordering = True
         elif number == TRACK_DESCRIPTOR_DISALLOW_MERGING_WITH_SYSTEM_TRACKS:
             if is_number(&f):
                 m.disallow_merging_with_system_tracks = f.value != 0
-                m.has_disallow_merging_with_system_tracks = True
         elif number == TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR:
             if is_number(&f):
                 m.sibling_merge_behavior = <int32_t>f.value
-                m.has_sibling_merge_behavior = True
         elif number == TRACK_DESCRIPTOR_SIBLING_MERGE_KEY:
             if f.wire == BYTES:
                 m.sibling_merge_key = span_of(&f)
@@ -1587,7 +1485,6 @@ cdef struct ThreadDescriptor:
     bint has_chrome_thread_type
     Span thread_name
     int64_t reference_timestamp_us
-    bint has_reference_timestamp_us
 
 
 cdef inline bint read_thread_descriptor(Span s, ThreadDescriptor *m) noexcept nogil:
@@ -1618,7 +1515,6 @@ cdef inline bint read_thread_descriptor(Span s, ThreadDescriptor *m) noexcept no
         elif number == THREAD_DESCRIPTOR_REFERENCE_TIMESTAMP_US:
             if is_number(&f):
                 m.reference_timestamp_us = <int64_t>f.value
-                m.has_reference_timestamp_us = True
     return True
 
 
@@ -1658,7 +1554,6 @@ cdef struct ChromeThreadDescriptor:
     int32_t thread_type
     bint has_thread_type
     bint is_sandboxed_tid
-    bint has_is_sandboxed_tid
 
 
 cdef inline bint read_chrome_thread_descriptor(Span s, ChromeThreadDescriptor *m) noexcept nogil:
@@ -1678,7 +1573,6 @@ cdef inline bint read_chrome_thread_descriptor(Span s, ChromeThreadDescriptor *m
         elif number == CHROME_THREAD_IS_SANDBOXED_TID:
             if is_number(&f):
                 m.is_sandboxed_tid = f.value != 0
-                m.has_is_sandboxed_tid = True
     return True
 
 
