@@ -7,6 +7,10 @@ import pytest
 from json_output import fault, fits, validator
 from json_samples import every_sample
 
+# The samples of all commands take half a minute. What other tests of commands print is checked, too
+# (`helpers/cli.py`).
+pytestmark = pytest.mark.sweep
+
 NAMES = (
     "overview",
     "convert",
@@ -32,7 +36,6 @@ def samples(tmp_path_factory):
     return every_sample(tmp_path_factory.mktemp("json"))
 
 
-@pytest.mark.sweep
 def test_every_schema_has_samples(samples):
     assert set(samples) == set(NAMES)
 
@@ -202,7 +205,6 @@ def is_allowed(name, place, put):
     return put is KeyError and pattern(place) in ABSENT.get(name, ())
 
 
-@pytest.mark.sweep
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "sql"])
 def test_no_key_may_be_missing_or_added_or_of_another_value(samples, name):
     tried = set()

@@ -17,6 +17,7 @@ from tracetime.capture.sampling import TRIES, Sampler
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.json_facts import Document, as_json
 from tracetime.clocks.kernel_clock import KernelClock
+from tracetime.clocks.snapshot import single
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources.device import CalibratedDevice, TimeDomain
 from tracetime.sources.posix import read_adjtimex
@@ -169,11 +170,11 @@ def calibrate(
             for finding in sample.findings:
                 findings.setdefault((finding.code, finding.clock), finding)
             snapshot = sample.snapshot
-            base = _scalar(snapshot.readings[first].value)
+            base = single(snapshot.readings[first].value)
             for clock, reading in snapshot.readings.items():
                 centre = 0 if clock == first else int(snapshot.centre_ns[clock][0])
                 half = 0 if clock == first else int(snapshot.half_width_ns[clock][0])
-                taken[clock].append((base + centre, _scalar(reading.value) - base - centre, half))
+                taken[clock].append((base + centre, single(reading.value) - base - centre, half))
         lost = [
             Unavailable(sampler.names[clock], failed.get(clock, "it was never read"))
             for clock, rows in taken.items()
@@ -186,11 +187,6 @@ def calibrate(
             tuple(findings.values()),
             read_adjtimex(),
         )
-
-
-def _scalar(value: int | Values) -> int:
-    assert isinstance(value, int)
-    return value
 
 
 def _describe(

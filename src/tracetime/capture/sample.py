@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.kernel_clock import KernelClock, WallBound
-from tracetime.clocks.snapshot import Snapshot
+from tracetime.clocks.snapshot import Snapshot, single
 from tracetime.errors import SourceError, UsageError
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.results import Bounds
@@ -198,7 +198,7 @@ class WallBounds:
         """The bound of REALTIME in a snapshot that has just been taken; None without one."""
         if self._service is None or not {_REALTIME, _RAW} <= snapshot.readings.keys():
             return None
-        real_ns, raw_ns = _reading(snapshot, _REALTIME), _reading(snapshot, _RAW)
+        real_ns, raw_ns = (single(snapshot.readings[one].value) for one in (_REALTIME, _RAW))
         try:
             true = self._service.at(raw_ns, real_ns)
         except SourceError:
@@ -213,12 +213,6 @@ class WallBounds:
             true.latest_ns - real_ns + within_ns,
             true.source,
         )
-
-
-def _reading(snapshot: Snapshot, clock: ClockId) -> int:
-    value = snapshot.readings[clock].value
-    assert isinstance(value, int)
-    return value
 
 
 def _of(columns: Any, clock: ClockId) -> int:

@@ -14,7 +14,7 @@ from typing import Final
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
-from tracetime.clocks.snapshot import Snapshot
+from tracetime.clocks.snapshot import Snapshot, single
 from tracetime.errors import UsageError
 from tracetime.graph.tube.limits import Limits
 
@@ -106,7 +106,7 @@ class Schedule:
         """Learn from a snapshot, in ns, and adapt the interval to the next."""
         if self._target_ns is None or snapshot.reference is None:
             return
-        reference_ns = _reading(snapshot, snapshot.reference)
+        reference_ns = single(snapshot.readings[snapshot.reference].value)
         wanted = []
         for clock in snapshot.clocks:
             if clock == snapshot.reference or clock not in snapshot.half_width_ns:
@@ -114,9 +114,8 @@ class Schedule:
             centre_ns = int(snapshot.centre_ns[clock][0]) if clock in snapshot.centre_ns else 0
             at_ns = reference_ns + centre_ns
             half_ns = int(snapshot.half_width_ns[clock][0])
-            wander = self._wander(
-                clock, snapshot.reference, at_ns, _reading(snapshot, clock) - at_ns, half_ns
-            )
+            offset_ns = single(snapshot.readings[clock].value) - at_ns
+            wander = self._wander(clock, snapshot.reference, at_ns, offset_ns, half_ns)
             left_ns = self._target_ns - half_ns
             self._within[clock] = left_ns > 0 or self._within.get(clock, False)
             if left_ns <= 0:
@@ -172,9 +171,3 @@ def _longest_of(domain: ClockDomain) -> int | None:
     if domain.valid_bits == 64 or domain.ns_per_tick is None:
         return None
     return max(1, int((1 << domain.valid_bits) * domain.ns_per_tick) // _READS_PER_WRAP)
-
-
-def _reading(snapshot: Snapshot, clock: ClockId) -> int:
-    value = snapshot.readings[clock].value
-    assert isinstance(value, int)
-    return value

@@ -235,6 +235,15 @@ def hashed_name(text: object) -> str | None:
     return base if hashed else None
 
 
+def is_clock(text: str) -> bool:
+    """Whether a text is the name or the number of a clock."""
+    try:
+        ClockId.parse(text)
+    except UsageError:
+        return False
+    return True
+
+
 def _number(digits: str) -> int:
     # Python refuses to parse more than 4300 digits; nothing that long is in range anyway.
     if len(digits) > 32:

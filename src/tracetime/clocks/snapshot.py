@@ -269,6 +269,12 @@ class Snapshot:
         )
 
 
+def single(value: Any) -> int:
+    """Return a reading of a snapshot that was taken once: no column of them."""
+    assert isinstance(value, int)
+    return value
+
+
 def _restore(
     readings: dict[ClockId, Reading],
     reference: ClockId | None,

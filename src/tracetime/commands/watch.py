@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
 import click
 
@@ -150,19 +150,16 @@ def _samples(sampler: Sampler, interval: float, most: int | None) -> Iterator[Sa
 
 
 def _add(lines: dict[ClockId, _Line], sample: Sample) -> None:
+    from tracetime.clocks.snapshot import single
+
     snapshot = sample.snapshot
     assert snapshot.reference is not None
-    base = _int(snapshot.readings[snapshot.reference].value)
+    base = single(snapshot.readings[snapshot.reference].value)
     for clock, line in lines.items():
         if clock in snapshot.readings:
             at = base + int(snapshot.centre_ns[clock][0])
-            reading = _int(snapshot.readings[clock].value)
+            reading = single(snapshot.readings[clock].value)
             line.add(at, reading - at, int(snapshot.half_width_ns[clock][0]))
-
-
-def _int(value: Any) -> int:
-    assert isinstance(value, int)
-    return value
 
 
 class _WatchedClock(TypedDict):

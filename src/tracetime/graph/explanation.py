@@ -146,11 +146,12 @@ class ConversionFacts(Document):
     src: ClockId
     dst: ClockId
     result: int
+    steps: Sequence[Step]
 
     @property
     def outside(self) -> Outside | None:
         """The step farthest outside of its snapshots; None where all are within."""
-        raise NotImplementedError
+        return farthest_outside(self.steps)
 
     @property
     def _from(self) -> ClockId:
@@ -215,11 +216,6 @@ class Explanation(ConversionFacts):
     def _policy(self) -> Literal["floor"]:
         """The policy."""
         return "floor"
-
-    @property
-    def outside(self) -> Outside | None:
-        """The step farthest outside of its snapshots; None where all are within."""
-        return farthest_outside(self.steps)
 
     def __str__(self) -> str:
         given = reading(self.src, self.value, self.value_unit)

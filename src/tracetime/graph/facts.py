@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import WALL
-from tracetime.clocks.ids import BUILTIN_IDS, OWN_PREFIX, ClockId, ClockLike, hashed_name
+from tracetime.clocks.ids import BUILTIN_IDS, OWN_PREFIX, ClockId, ClockLike, hashed_name, is_clock
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.arguments import checked_domain, clock_list, clock_of_caller
 from tracetime.graph.graph import Graph
@@ -51,7 +51,7 @@ def clock_named(graph: Graph, text: ClockLike) -> ClockId:
                 listing = names if len(names) == len(found) else map(str, found)
                 several = ", ".join(islice(listing, 4))
                 raise UsageError(f"{text!r} may be any of {several}: give one of these names")
-        if fault is not None and known and not _is_id(text.partition("@")[0]):
+        if fault is not None and known and not is_clock(text.partition("@")[0]):
             near = _near(graph, known, text)
             raise UsageError(
                 f"{text!r} is not a clock{near or ':'} {clock_list(known, graph.state.name)}"
@@ -105,14 +105,6 @@ def unknown_name(
         return None
     near, have = _near(graph, known, name), clock_list(known, graph.state.name)
     return ConversionError(f"no snapshot has {text}{near or ':'} {have}", reason)
-
-
-def _is_id(text: str) -> bool:
-    try:
-        ClockId.parse(text)
-    except UsageError:
-        return False
-    return True
 
 
 def _known(graph: Graph) -> Sequence[ClockId]:

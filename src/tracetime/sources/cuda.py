@@ -25,7 +25,7 @@ from tracetime.sources.bracketed import (
     raw_ns,
 )
 from tracetime.sources.names import CUDA
-from tracetime.sources.source import OneAtATime, Unavailable
+from tracetime.sources.source import Devices, OneAtATime, Unavailable
 from tracetime.sources.tick import resolution_of_runs
 
 # The part of CUDA's driver API that is used, through libcuda and ctypes; and CUPTI's timestamp.
@@ -323,7 +323,7 @@ class CudaDevice(BracketedDevice):
         return step_ns
 
 
-class CudaDevices:
+class CudaDevices(Devices):
     """The devices that NVIDIA's driver has.
 
     Args:
@@ -350,8 +350,3 @@ class CudaDevices:
         if count <= 0:
             missing.append(Unavailable("cuda", "the driver has no device"))
         self.unavailable = tuple(missing)
-
-    def close(self) -> None:
-        """Close the devices."""
-        for device in self.numbered.values():
-            device.close()

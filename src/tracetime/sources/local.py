@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from tracetime.sources.opencl import OpenClDevices
 from tracetime.sources.posix import PosixSource
 from tracetime.sources.ptp import PtpClocks
 from tracetime.sources.ptp_ioctl import clock_of_card
-from tracetime.sources.source import ClockSource, Device, Unavailable
+from tracetime.sources.source import ClockSource, Device, Devices, Unavailable
 from tracetime.sources.tick import common_resolution
 from tracetime.sources.tsc import ArmCounterSource, TscSource
 from tracetime.sources.vulkan import VulkanInstance
@@ -36,24 +36,6 @@ from tracetime.sources.vulkan import VulkanInstance
 # The kinds of devices that a machine may have: how callers name them, and how they are opened.
 
 _NUMBER: Final = re.compile(r"[0-9]{1,3}", re.ASCII)
-
-
-class Devices(Protocol):
-    """The devices of one kind, opened.
-
-    Attributes:
-        numbered: those that can be read: sources of one clock each, by their number.
-        unavailable: the others, and why.
-    """
-
-    @property
-    def numbered(self) -> Mapping[int, Device]: ...
-
-    @property
-    def unavailable(self) -> tuple[Unavailable, ...]: ...
-
-    def close(self) -> None:
-        """Close the devices."""
 
 
 def _position(text: str) -> int:

@@ -23,7 +23,7 @@ from tracetime.sources.bracketed import (
     raw_ns,
 )
 from tracetime.sources.names import OPENCL
-from tracetime.sources.source import Unavailable
+from tracetime.sources.source import Devices, Unavailable
 
 _VERSION: Final = re.compile(r"OpenCL ([0-9]{1,3})\.([0-9]{1,3})(?: |$)", re.ASCII)
 _WITH_TIMERS: Final = (2, 1)
@@ -219,7 +219,7 @@ class OpenClDevice(BracketedDevice):
             raise SourceError(f"{self.label} was closed: open it again")
 
 
-class OpenClDevices:
+class OpenClDevices(Devices):
     """The devices of all installed drivers.
 
     Args:
@@ -254,8 +254,3 @@ class OpenClDevices:
         if not self.numbered and not missing:
             missing.append(Unavailable("opencl", "the installed drivers have no device"))
         self.unavailable = tuple(missing)
-
-    def close(self) -> None:
-        """Close the devices."""
-        for device in self.numbered.values():
-            device.close()

@@ -27,7 +27,7 @@ from tracetime.sources import ptp_ioctl as calls
 from tracetime.sources.names import PTP, named
 from tracetime.sources.posix import CODES
 from tracetime.sources.ptp_ioctl import cards_of_clock
-from tracetime.sources.source import Device, Together, Unavailable
+from tracetime.sources.source import Device, Devices, Together, Unavailable
 from tracetime.sources.tick import common_resolution
 
 _T = TypeVar("_T")
@@ -240,7 +240,7 @@ def _by_raw(bracket: calls.DeviceBracket, first: HostOffset, last: HostOffset) -
     return Together(bracket.device_ns, host_ns, until_ns - host_ns)
 
 
-class PtpClocks:
+class PtpClocks(Devices):
     """The PTP hardware clocks of this machine.
 
     Args:
@@ -274,8 +274,3 @@ class PtpClocks:
         if not self.numbered and not missing:
             missing.append(Unavailable("ptp", f"no PTP hardware clock: no {folder}/ptp0"))
         self.unavailable = tuple(missing)
-
-    def close(self) -> None:
-        """Close the devices."""
-        for device in self.numbered.values():
-            device.close()

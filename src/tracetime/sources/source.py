@@ -139,6 +139,23 @@ class Device(ClockSource):
         return MappingProxyType({self.name: self.clock})
 
 
+class Devices:
+    """The devices of one kind, opened.
+
+    Attributes:
+        numbered: those that can be read: sources of one clock each, by their number.
+        unavailable: the others, and why.
+    """
+
+    numbered: Mapping[int, Device]
+    unavailable: tuple[Unavailable, ...]
+
+    def close(self) -> None:
+        """Close the devices."""
+        for device in self.numbered.values():
+            device.close()
+
+
 def _nothing() -> None:
     pass
 

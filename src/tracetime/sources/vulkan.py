@@ -19,7 +19,7 @@ from tracetime.errors import SourceError
 from tracetime.sources import vulkan_api as api
 from tracetime.sources.device import DOMAIN_DEVICE, DOMAIN_QPC, HOST_DOMAINS, CalibratedDevice
 from tracetime.sources.names import VULKAN, named
-from tracetime.sources.source import OneAtATime, Unavailable
+from tracetime.sources.source import Devices, OneAtATime, Unavailable
 from tracetime.sources.vulkan_queue import StampQueue
 
 # The exact fraction that a 32-bit float of a period represents.
@@ -74,7 +74,7 @@ _LIST_TRIES: Final = 8
 """A list may grow between the two calls that read it: it does not do so again and again."""
 
 
-class VulkanInstance:
+class VulkanInstance(Devices):
     """An instance of Vulkan: the devices that the installed drivers have.
 
     Attributes:

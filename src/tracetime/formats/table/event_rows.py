@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from tracetime.clocks.ids import UINT32_MAX, ClockId, hashed_name
+from tracetime.clocks.ids import UINT32_MAX, ClockId, hashed_name, is_clock
 from tracetime.columns.arrays import arrow_of, known_of, texts_of
 from tracetime.columns.time_columns import TimeColumn
 from tracetime.errors import TraceError, UsageError
@@ -29,7 +29,7 @@ from tracetime.formats.table.given_places import (
     policy_of,
 )
 from tracetime.formats.table.layouts import EventColumns
-from tracetime.formats.table.row_columns import EARLIER, Rows, is_clock, margins_of
+from tracetime.formats.table.row_columns import EARLIER, Rows, margins_of
 from tracetime.formats.table.slices import TableSlices
 from tracetime.formats.table.snapshot_tables import preferred_clock
 from tracetime.graph.clock_graph import ClockGraph, inner

@@ -174,15 +174,6 @@ def _clock(column: str, text: str, known: bool) -> ClockId:
     return clock
 
 
-def is_clock(text: str) -> bool:
-    """Whether a text is the name or the number of a clock."""
-    try:
-        ClockId.parse(text)
-    except UsageError:
-        return False
-    return True
-
-
 def unknown_clock(text: str) -> ClockId:
     """The clock that a text stands for which is no name of one."""
     return ClockId(clock_id(text))

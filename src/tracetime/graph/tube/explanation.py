@@ -10,7 +10,7 @@ from tracetime.clocks.families import COARSE
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.json_facts import as_json
 from tracetime.graph.clock_names import named
-from tracetime.graph.explanation import ConversionFacts, Outside, farthest_outside, reading
+from tracetime.graph.explanation import ConversionFacts, Outside, reading
 from tracetime.graph.ticks import Side, Unit
 from tracetime.graph.tube.binding import BindingOrder, FeasibleRates
 from tracetime.graph.tube.results import Bars
@@ -153,11 +153,6 @@ class TubeExplanation(ConversionFacts):
     def unit(self) -> Unit:
         """Of the result and its bar."""
         return self.steps[-1].unit if self.steps else self.value_unit
-
-    @property
-    def outside(self) -> Outside | None:
-        """The step that is farthest outside its snapshots; None where all are within."""
-        return farthest_outside(self.steps)
 
     @property
     def basis(self) -> Bars:

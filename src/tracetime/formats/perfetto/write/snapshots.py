@@ -17,7 +17,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
 from tracetime.clocks.kernel_clock import KernelClock, WallBound
-from tracetime.clocks.snapshot import Snapshot
+from tracetime.clocks.snapshot import Snapshot, single
 from tracetime.errors import UsageError
 from tracetime.formats.perfetto.extension import Extension, encode, encode_domain
 from tracetime.formats.perfetto.write.clocks import (
@@ -300,7 +300,7 @@ class SnapshotPackets:
         written = {}
         reference = clocks[snapshot.reference or snapshot.clocks[0]].domain
         ns_of = {
-            clock: _single(snapshot, clock)
+            clock: single(snapshot.readings[clock].value)
             for clock, known in sorted(
                 clocks.items(), key=lambda item: steadiness(item[1].domain.id)
             )
@@ -308,7 +308,7 @@ class SnapshotPackets:
         }
         for clock, known in clocks.items():
             raw = None
-            value = _single(snapshot, clock)
+            value = single(snapshot.readings[clock].value)
             if clock in counts:
                 raw, ticks = counts[clock]
                 known.events.follow(raw, ticks)
@@ -383,12 +383,6 @@ def _trace_clock(written: set[ClockId]) -> ClockId:
         if ClockId(BUILTIN_IDS[name]) in written:
             return ClockId(BUILTIN_IDS[name])
     return min(written)
-
-
-def _single(snapshot: Snapshot, clock: ClockId) -> int:
-    value = snapshot.readings[clock].value
-    assert isinstance(value, int)
-    return value
 
 
 def _of(columns: Mapping[ClockId, Any], clock: ClockId, otherwise: int) -> int:
