@@ -96,7 +96,10 @@ def values_of(array: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] 
     The value of a null is undefined.
     """
     validity, data = array.buffers()
-    dtype = np.dtype(array.type.to_pandas_dtype())
+    # Arrow's own `to_pandas_dtype` needs pandas.
+    kind = "f" if pa.types.is_floating(array.type) else "i"
+    kind = "u" if pa.types.is_unsigned_integer(array.type) else kind
+    dtype = np.dtype(f"{kind}{array.type.byte_width}")
     n, first = len(array), array.offset
     if data is None or not n:
         return np.empty(0, dtype), None
