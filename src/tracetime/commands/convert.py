@@ -411,7 +411,8 @@ def _print_more(summary: Summary | SlicesSummary, has_slices: bool) -> None:
 
     if isinstance(summary, Summary) and summary.rows and summary.names_left_out is None:
         what = "; --slices writes what lasted how long instead" if has_slices else ""
-        echo(f"\n--with-names adds names, tracks, threads and arguments{what}")
+        echo()
+        print_text(console(), f"--with-names adds names, tracks, threads and arguments{what}")
 
 
 def _check_stdout(kind: str | None, as_json: bool) -> None:
