@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from corpus import DATA, NO_DATA
 from merge_worlds import BOOTS, kineto_ranks, talk, trace_of
+from places import ROOT
 from scp import DESTINATION, MATCHES, SOURCE, expected, packets
 from seeds import seeds
 
@@ -386,3 +387,45 @@ def test_many_pairs_of_files_that_differ_for_one_reason_are_counted(tmp_path, tr
     assert "7 pairs of files: different machines or boots: kernel" in out
     _, out, _ = tracetime("merge", *paths[:4])
     assert "0.pftrace and 3.pftrace: different machines or boots: kernel" in " ".join(out.split())
+
+
+def marked(folder, name, first_us, every_us=100_000):
+    """A file of Chrome's with a marker, and 100 events that begin there."""
+    marker = {"name": "start", "ph": "i", "ts": first_us, "pid": 1, "tid": 1}
+    works = [
+        {"name": f"w{k}", "ph": "X", "ts": first_us + k * every_us, "dur": 5, "pid": 1, "tid": 1}
+        for k in range(100)
+    ]
+    late = {**marker, "ts": first_us + 50 * every_us}
+    path = folder / name
+    path.write_text(json.dumps({"traceEvents": [*works, late, marker]}))
+    return path
+
+
+def test_files_are_aligned_at_the_first_event_of_a_name(tmp_path):
+    """Exactly there; the bars grow by the drift of both clocks, which nobody declares."""
+    paths = [marked(tmp_path, "a.json", 1000), marked(tmp_path, "b.json", 5000, 100_001)]
+    assert not tt.merge(paths).is_tied
+    other = tt.merge(paths, at="start").files[1]
+    assert abs(other.offset_ns + 4_000_000) <= other.half_width_ns
+    assert 1e-3 < other.worst_half_width_ns / 9.9e9 < 5e-3
+    with tt.open_trace(paths[1]) as trace, tt.open_trace(paths[0]) as first:
+        begun = [t.read_all()["trace_time"].to_pylist() for t in (first, trace)]
+    assert min(begun[1]) - min(begun[0]) == 4_000_000
+    out = tmp_path / "m.pftrace"
+    tt.merge(paths, out, at="start")
+    with tt.open_trace(out) as merged:
+        sql = "select ts from slices where name in ('w0', 'start') order by ts"
+        times = merged.sql(sql)["ts"].to_pylist()
+    assert times[0] == times[1] == times[2] == times[3]
+
+
+def test_files_without_the_event_or_with_one_clock_are_not_aligned(tmp_path):
+    paths = [marked(tmp_path, "a.json", 1000), marked(tmp_path, "b.json", 5000)]
+    with pytest.raises(tt.UsageError, match=r"a\.json has no event 'nope' with an error bar"):
+        tt.merge(paths, at="nope")
+    boots = [tmp_path / "a.pftrace", tmp_path / "b.pftrace"]
+    for path in boots:
+        path.write_bytes((ROOT / "demo" / "demo.pftrace").read_bytes())
+    with pytest.raises(tt.UsageError, match="have one clock"):
+        tt.merge(boots, same=["a.pftrace,b.pftrace"], at="frame 37")

@@ -69,6 +69,9 @@ class Merge(TypedDict):
     "-o", "--output", "out", type=click.Path(), help="Write .pftrace or .zip; without, nothing."
 )
 @click.option("--sync", multiple=True, help="A known offset: A:CLOCK=B:CLOCK+OFFSET+-HALF.")
+@click.option(
+    "--at", metavar="NAME", help="Align files: the first event NAME of each is one instant."
+)
 @click.option("--match", multiple=True, help="Messages: send=EVENT recv=EVENT key=ARG,ARG.")
 @click.option("--together", multiple=True, help="Collectives: name=SLICE key=ARG,ARG.")
 @click.option("--same", multiple=True, help="A,B: these files are of one boot of one machine.")
@@ -76,12 +79,12 @@ class Merge(TypedDict):
 @click.option(
     "--collective-ends",
     metavar="TIME",
-    help="Take each collective to end everywhere within this time, such as 50us.",
+    help="Take collectives to end within TIME: 50us.",
 )
 @click.option(
     "--assume-wall-clock",
     metavar="HALF",
-    help="Take wall clocks for right within this much, such as 20ms, where the trace does not say.",
+    help="Take wall clocks for right within HALF: 20ms.",
 )
 @click.option(
     "--explain", nargs=2, metavar="A B", help="Tell the evidence between these two files, too."
@@ -99,6 +102,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     different: tuple[str, ...],
     collective_ends: str | None,
     assume_wall_clock: str | None,
+    at: str | None,
     explain: tuple[str, str] | None,
     reading: dict[str, Any],
     as_json: bool,
@@ -121,6 +125,7 @@ def command(  # noqa: PLR0913  a parameter for each option
       tracetime merge rank0.json rank1.json -o ranks.pftrace
       tracetime merge a.pftrace b.pftrace -o merged.zip
       tracetime merge a.gz b.gz --sync a.gz:REALTIME=b.gz:REALTIME+250ms+-1ms
+      tracetime merge a.json b.json --at start -o aligned.pftrace
       tracetime merge a.json b.json c.json --explain a.json c.json
     """
     from tracetime.merging.merge import merge
@@ -136,6 +141,7 @@ def command(  # noqa: PLR0913  a parameter for each option
             different=different,
             collective_ends=collective_ends,
             assume_wall_clock=assume_wall_clock,
+            at=at,
             explain=explain,
             **reading,
             domains=domains_of(limits),

@@ -36,6 +36,7 @@ def merge(  # noqa: PLR0913  the options of the command
     collective_ends: str | None = None,
     assume_wall_clock: str | None = None,
     explain: tuple[str, str] | None = None,
+    at: str | None = None,
     partial: bool = False,
     max_expansion: int = MAX_EXPANSION,
     max_clocks: int = MAX_CLOCKS,
@@ -65,6 +66,7 @@ def merge(  # noqa: PLR0913  the options of the command
             `50us`; nothing checks it. None to assume nothing.
         assume_wall_clock: how far from UTC any wall clock is at most whose kernel does not say it
             itself, such as `20ms`; nothing checks it. None to assume nothing.
+        at: an event that all files have: the first of this name happened in all of them at once.
         explain: two files of which the report tells the evidence.
         partial, max_expansion, max_clocks, max_tubes, domains, orders: how each file is read, as
             of `open_trace`.
@@ -96,6 +98,7 @@ def merge(  # noqa: PLR0913  the options of the command
         collective_ends=collective_ends,
         opened=opened,
         assume_wall_clock=assume_wall_clock,
+        at=at,
         reading={
             "partial": partial,
             "max_expansion": max_expansion,

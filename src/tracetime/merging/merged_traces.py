@@ -16,6 +16,7 @@ from tracetime.merging.boots import Boots
 from tracetime.merging.collectives import PYTORCH, Together, TogetherRule, add_collectives
 from tracetime.merging.constant_offsets import add_sync, half_width_ns
 from tracetime.merging.files import MergedFile, open_files
+from tracetime.merging.first_events import add_first_events
 from tracetime.merging.flow_ties import add_flows_between, add_span_calls
 from tracetime.merging.manifest_ties import add_manifests, reference_of
 from tracetime.merging.message_ties import TCP, MessageRule, Messages, add_messages
@@ -50,6 +51,7 @@ class MergedTraces:
         same, different: pairs of files, `A,B`, that are of one boot, or are not.
         opened: called with each trace once it is open.
         collective_ends: within which time a collective ends in all files, `50us`.
+        at: the first event of this name in each file is one instant.
         assume_wall_clock: how far from UTC wall clocks are whose kernel does not say it, `20ms`.
         reading: how files are opened, as `open_traces` takes it.
 
@@ -84,6 +86,7 @@ class MergedTraces:
         collective_ends: str | None = None,
         opened: Callable[[Trace], object] | None = None,
         assume_wall_clock: str | None = None,
+        at: str | None = None,
         reading: Mapping[str, Any] | None = None,
     ) -> None:
         of_messages = {text: MessageRule.parse(text) for text in match}
@@ -110,6 +113,8 @@ class MergedTraces:
                 self.ties += add_flows_between(self.graph, self.files, self.boots)
             for text in sync:
                 self.ties.append(add_sync(self.graph, self.files, self.boots, text))
+            if at is not None:
+                self.ties += add_first_events(self.graph, self.files, self.boots, at)
             if sum("tcp" in file.trace.shares for file in self.files) > 1:
                 message_rules.append(MessageRule.parse(TCP))
             self.messages: dict[MessageRule, Messages] = {}
