@@ -60,7 +60,7 @@ def codes_of_source():
     return pages, texts
 
 
-def test_every_code_has_a_page_and_every_page_a_code():
+def test_every_code_has_a_page_and_every_page_a_code():  # long: a list
     pages, texts = codes_of_source()
     noted = {code for code, row in CATALOGUE.items() if row.kinds}
     assert {code for code in pages - noted if f'"{code}"' not in texts} == set()
@@ -81,6 +81,9 @@ def test_every_code_has_a_page_and_every_page_a_code():
         "time-service-contradicts",
         "events-reordered",
         "events-dropped",
+        # Of groups of events on another clock: test_doctor_other_clock.py.
+        "events-of-another-clock",
+        "threads-off-cpu",
         # Of what Perfetto's own counters say: test_doctor_losses.py.
         "recorder-lost-data",
         # Decimal times are not Perfetto's: test_doctor_written_times.py.

@@ -19,10 +19,12 @@ import numpy.typing as npt
 from tracetime.analysis.contradictions import Contradiction, contradiction
 from tracetime.analysis.event_bars import EventBars, widest_in_trace
 from tracetime.analysis.event_distances import ReadingSpans, Strays
+from tracetime.analysis.file_order import FileOrder
 from tracetime.analysis.floor_cost import FloorCost, OrderCheck
 from tracetime.analysis.groups import Between, Counts, Group, GroupCounter, places_of
 from tracetime.analysis.rates import LEAST_SNAPSHOTS, Rate, SharedReadings, rates_of
 from tracetime.analysis.snapshots import MOST_KEPT, Written
+from tracetime.analysis.time_clusters import TimeClusters
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.int_arrays import is_any_of
@@ -79,6 +81,9 @@ class Survey:
         place: whether to place events by the tube, for `bars`, also where no finding needs it.
 
     Attributes:
+        at_zero: clocks of events at a reading of 0: how many, and the packet of the first.
+        clusters: of the times of Chrome's JSON, which may be of several clocks.
+        file_order: where groups of events stand among the snapshots.
         bars: the bars of placed events; None where they are not placed, for too many clocks.
         late: clocks of events that later snapshots of the file would place elsewhere: how many by
             more than is healthy, and by how much at most, ns.
@@ -117,6 +122,10 @@ class Survey:
         self.strays = None
         if home is not None:
             self.strays = Strays(self.spans, home, self.clocks, trace.vocabulary.kinds)
+        self.clusters = TimeClusters()
+        self.at_zero: dict[ClockId, tuple[int, int]] = {}
+        self._payloads = np.zeros(len(trace.vocabulary.payload_index), dtype=bool)
+        self.file_order = FileOrder(self.graph, self.trace_clock, trace.snapshot_packets)
         self._counts = Counts(self.spans.marks, self.spans.starts)
         lost = [fault.packet for fault in trace.faults]
         moves = [move.packet for move in trace.trace_clock_moves]
@@ -143,6 +152,10 @@ class Survey:
             numbers = self._numbers.of_rows(columns)
             groups.add(columns, numbers)
             self._count(columns, numbers)
+            self.file_order.add(columns, numbers)
+            if self.trace.perfetto_reads == "json":
+                self.clusters.add(columns)
+            self._payloads[columns["payload"]] = True
             if self.strays is not None:
                 self.strays.add(columns, numbers)
             if self._orders is not None:
@@ -169,12 +182,28 @@ class Survey:
         known &= numbers != self.spans.numbers.get(self.trace_clock)
         source = columns["source_ns"]
         self._counts.add(numbers[known], source[known])
+        if not source.all():
+            self._count_zeros(columns, numbers)
         if self._has_late_snapshots:
             rows = np.flatnonzero(resolved & known)
             for number, places in places_of(numbers[rows]).items():
                 clock, ours = self.clocks[number], rows[places]
                 if clock in self.straying_ns:
                     self._compare(clock, source[ours], columns["trace_time"][ours])
+
+    def _count_zeros(self, columns: Columns, numbers: Values) -> None:
+        """Count events at a reading of 0; a descriptor of counters has that, and means nothing."""
+        vocabulary = self.trace.vocabulary
+        payload = vocabulary.payloads.index("gpu_counter_event").as_py()
+        rows = np.flatnonzero(
+            (columns["source_ns"] == 0)
+            & (columns["status"] == RESOLVED)
+            & (vocabulary.payload_index[columns["payload"]] != payload)
+        )
+        for number, places in places_of(numbers[rows]).items():
+            clock, first = self.clocks[number], int(columns["packet"][rows[places[0]]])
+            events, packet = self.at_zero.get(clock, (0, first))
+            self.at_zero[clock] = events + len(places), packet
 
     def _compare(self, clock: ClockId, source: Values, placed: Values) -> None:
         """Note the places of events if floor had known all snapshots."""
@@ -186,6 +215,14 @@ class Survey:
         if len(beyond):
             events, worst = self.late.get(clock, (0, 0))
             self.late[clock] = events + len(beyond), max(worst, int(beyond.max()))
+
+    @property
+    def payloads(self) -> set[str]:
+        """The names of what its records carry."""
+        vocabulary = self.trace.vocabulary
+        index = vocabulary.payload_index[np.flatnonzero(self._payloads)]
+        names: set[str] = set(vocabulary.payloads.take(index[index >= 0]).to_pylist())
+        return names
 
     @cached_property
     def moved_at(self) -> int:

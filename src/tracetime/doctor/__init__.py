@@ -14,6 +14,7 @@ from typing import Final
 
 from tracetime.analysis.survey import MOST_EXAMINED, Survey
 from tracetime.doctor.catalogue import CATALOGUE, Row, finding, told
+from tracetime.doctor.clusters import clusters
 from tracetime.doctor.contradictions import late_wakings
 from tracetime.doctor.drift import apart, floor_cost, rate_changes, rates, unproven
 from tracetime.doctor.exchanges import exchanged
@@ -32,7 +33,9 @@ from tracetime.doctor.jumps import jumps
 from tracetime.doctor.lost_events import lost_events
 from tracetime.doctor.machines import machines, moved
 from tracetime.doctor.nesting import nested
+from tracetime.doctor.off_cpu import off_cpu
 from tracetime.doctor.orders import messages
+from tracetime.doctor.other_clock import other_clocks
 from tracetime.doctor.placement import placement
 from tracetime.doctor.recordings import recordings
 from tracetime.doctor.structure import structure
@@ -96,6 +99,9 @@ def _every(survey: Survey) -> Iterator[Finding]:
         unproven,
         floor_cost,
         far_events,
+        clusters,
+        other_clocks,
+        off_cpu,
         placement,
         machines,
         late_wakings,

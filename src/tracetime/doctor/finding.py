@@ -42,6 +42,7 @@ class EventSelection(NamedTuple):
             file; a selection of one clock.
         readings: of the clock in ns, each exactly; None: any.
         packets: that hold them; None: any.
+        sequence: of their packets; None: any.
     """
 
     clock: ClockId | None = None
@@ -52,6 +53,7 @@ class EventSelection(NamedTuple):
     moved_ns: int | None = None
     readings: npt.NDArray[np.int64] | None = None
     packets: npt.NDArray[np.int64] | None = None
+    sequence: int | None = None
 
 
 @as_json("code severity title clocks packets events worst_ns why fix consequences")
@@ -148,6 +150,7 @@ FAULTS: Final = frozenset(
         "clock-stepped",
         "counter-wraps",
         "drift-beyond-healthy",
+        "events-of-another-clock",
         "paths-disagree",
         "rate-not-nominal",
         "realtime-set-back",

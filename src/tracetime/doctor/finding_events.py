@@ -120,6 +120,8 @@ def _fits(columns: Columns, rows: Rows, selection: EventSelection) -> Mask:
         fits &= np.isin(columns["source_ns"][rows], selection.readings)
     if selection.packets is not None:
         fits &= np.isin(columns["packet"][rows].astype(np.int64), selection.packets)
+    if selection.sequence is not None:
+        fits &= columns["packet_sequence"][rows] == selection.sequence
     return fits
 
 

@@ -45,6 +45,8 @@ _NOT_THERE: Final = (*_LOST, "no-realtime")
 _ONE_LINE: Final = tuple(code for code in _JUMPED if code not in ("suspend", "clock-stepped"))
 """Where readings jump between several offsets, events may be far from some of them."""
 _FAR: Final = "events-far-from-trace"
+_ODD: Final = "odd-times"
+_OTHER: Final = "events-of-another-clock"
 _MISPLACED: Final = (
     "events-reordered",
     "snapshots-late",
@@ -65,6 +67,7 @@ _MIXED_UP: Final = (
     *_LOST,
     *_MISPLACED,
     _FAR,
+    _OTHER,
     "timestamp-overflow",
     "lost-incremental-state",
     "sequence-clock-of-another-sequence",
@@ -89,13 +92,17 @@ _LEADS_TO: Final = (
             "trace-clock-ran-backwards",
             *_WRONG_RATE,
             _FAR,
+            _OTHER,
             *_MISPLACED,
             "timestamp-overflow",
         ),
     ),
-    (_WRONG_RATE, (*_JUMPED, *_MISPLACED, "timestamp-overflow", _FAR)),
-    (_NOT_TAKEN, (*_JUMPED, *_WRONG_RATE, *_MISPLACED, _FAR)),
+    (_WRONG_RATE, (*_JUMPED, *_MISPLACED, "timestamp-overflow", _FAR, _OTHER)),
+    (_NOT_TAKEN, (*_JUMPED, *_WRONG_RATE, *_MISPLACED, _FAR, _OTHER)),
     (_ONE_LINE, (_FAR,)),
+    ((*_ONE_LINE, "clock-stepped", "trace-clock-ran-backwards"), (_OTHER,)),
+    ((_ODD, _OTHER), (_FAR, *_MISPLACED)),
+    ((_OTHER,), ("threads-off-cpu",)),
     ((_FAR,), (*_MISPLACED, "timestamp-overflow")),
     (_NOT_TAKEN, _NOT_THERE),
     (("no-snapshots",), _LOST),
@@ -153,7 +160,8 @@ def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
             cause = findings[i]
             if i in parent:
                 continue
-            if cause.code in _ANYWHERE or effects in (_NOT_THERE, _UNTIL_LATER):
+            of_file = cause.code == _ODD and not cause.clocks
+            if of_file or cause.code in _ANYWHERE or effects in (_NOT_THERE, _UNTIL_LATER):
                 open_ones = [j for j in open_ones if j not in parent]
                 reached = open_ones
             else:

@@ -14,20 +14,23 @@ from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import ONE_RATE
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.doctor.catalogue import finding
+from tracetime.doctor.catalogue import CATALOGUE, finding
 from tracetime.doctor.finding import EventSelection, Finding, names
 from tracetime.errors import RESOLVED, TraceError, TracetimeError
-from tracetime.text import duration
+from tracetime.text import count, duration
 
 _BEGUN_EARLIER: Final = ("BOOTTIME", "REALTIME")
 _FAR_NS: Final = 1_000_000_000
 """Recorders take a snapshot a second, so events nearer to one are usual."""
+_LONG_RUNNING_NS: Final = 60_000_000_000
+"""A clock that began by so much before the trace does not read 0 in it."""
 _MOST_BY_TUBE: Final = 200
 """For so many clocks the tube places events to measure how far floor is off; a tube takes time."""
 
 
 def placement(survey: Survey) -> Iterator[Finding]:
-    """Yield findings about events beyond the snapshots of their clock, and before zero."""
+    """Yield findings about events beyond the snapshots of their clock, at zero, and before it."""
+    yield from _at_zero(survey)
     yield from _negative(survey)
     yield from _skipped(survey)
     yield from _late(survey)
@@ -167,6 +170,31 @@ def _off_by_rate(
         return None
     ppm = sum(survey.graph.domain(one).drift_ppm for one in (clock, target))
     return 0, int(ppm * 1e-6 * away_ns)
+
+
+def _at_zero(survey: Survey) -> Iterator[Finding]:
+    """Yield a finding for each clock that has events at 0, far from all that it read."""
+    if survey.trace.perfetto_reads == "json":
+        # Its format has a note of them.
+        return
+    kind = CATALOGUE["odd-times"].kinds["zero"]
+    for clock, (events, packet) in survey.at_zero.items():
+        span = survey.spans.get(clock)
+        # That of an incremental clock is a sum, which may be 0.
+        if span is None or survey.infos[clock].incremental or span.low < _LONG_RUNNING_NS:
+            continue
+        yield finding(
+            "odd-times",
+            kind.severity,
+            clocks=(clock,),
+            packets=[packet],
+            events=events,
+            worst_ns=span.low,
+            selections=[EventSelection(clock, spans=((0, 0),))],
+            what=f"{count(events, 'event')} at 0 of {clock}, {duration(span.low)} before the rest",
+            kind_why=kind.why,
+            kind_fix=kind.fix,
+        )
 
 
 def _negative(survey: Survey) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """Findings about events that have no trace time, or a wrong one.
 
-The checks are in `lost_events.py`, `placement.py` and `far_events.py`.
+The checks are in `lost_events.py`, `placement.py`, `far_events.py` and `other_clock.py`.
 """
 
 from __future__ import annotations
@@ -55,6 +55,13 @@ FAR_CAUSES: Final[Mapping[str, tuple[str, str, str]]] = {
         'Check the raw timestamps (`tracetime sql TRACE "select * from events"`) and the program '
         "that wrote them. If the events really are that far away, take a snapshot near them.",
     ),
+    "ticks": (
+        "they count {factor} times as slowly as its snapshots",
+        "Everywhere in the file the timestamps are 1/{factor} of what snapshots say of the clock "
+        "there: they are ticks of {mhz} MHz, if the snapshots are in ns.",
+        "Multiply these timestamps in the program that writes them; or let its snapshots hold "
+        "ticks, too, and give the rate (--clock-rate).",
+    ),
     "unit": (
         "they are in {written}, its snapshots in {unit}",
         "{turned} by {factor:,}, the timestamps match the clock's snapshots: events and snapshots "
@@ -108,6 +115,43 @@ ROWS: Final = (
         why="{cause_why}",
         fix="{cause_fix}",
         parts={"because": ": {cause}"},
+    ),
+    Row(
+        "events-of-another-clock",
+        {
+            "warning": "where the file's order proves it",
+            "info": "where the events may have been written late",
+        },
+        "The events of a sequence are as much ahead of where they stand in the file, or behind it, "
+        "everywhere: they were read in another clock than they say.",
+        title="{events} of {which} are {size} {side} their place in the file{matches}{known_as}",
+        why=(
+            "A recorder writes a snapshot after the events that it had before. {ahead}{late}"
+            "{as_read}{not_as_read}"
+        ),
+        fix="{set_clock}{find_clock}",
+        parts={
+            "matches": ": they match {others}",
+            "known_as": " ({known})",
+            "ahead": (
+                "These stand before snapshots that were read earlier than the events claim to be, "
+                "while those of others are where they should be. "
+            ),
+            "late": (
+                "These stand after snapshots that were read later than the events claim to be, by "
+                "about the same everywhere. Events may be written late; such an offset says more. "
+            ),
+            "as_read": "As readings of {others} they are where they stand.",
+            "not_as_read": "No other clock of the snapshots explains it.",
+            "set_clock": (
+                "Set timestamp_clock_id of these packets (or of their sequence's defaults) to "
+                "{others}; for ftrace, ftrace_clock of its bundles."
+            ),
+            "find_clock": (
+                "Look at what the program reads for these timestamps, and add a snapshot of that "
+                "clock, or convert it there to {clock}."
+            ),
+        },
     ),
     Row(
         "lost-incremental-state",
@@ -177,6 +221,29 @@ ROWS: Final = (
             "files may change this order), or convert with `--policy tube`, which uses all "
             "snapshots of the file."
         ),
+    ),
+    Row(
+        "threads-off-cpu",
+        {"warning": ""},
+        "Threads wrote events of their own track while the scheduler's events have them off the "
+        "CPU.",
+        title="{off} of {events} on sequence {sequence} are of threads that were off the CPU then"
+        "{apart}{matches}",
+        why=(
+            "A thread writes events of its track while it runs. By the scheduler's events it ran "
+            "at {running} of these, about as many as chance makes: the two were read in different "
+            "clocks.{shifted}"
+        ),
+        fix=(
+            "Let ftrace stamp by the clock that its bundles name: record without "
+            "preserve_ftrace_buffer, or set trace_clock to boot before, or write ftrace_clock into "
+            "each bundle. If it does, look at what the program reads for these timestamps."
+        ),
+        parts={
+            "apart": ": {size} apart",
+            "matches": ", as {others} and the trace clock are",
+            "shifted": " With the scheduler's events {size} {side} nearly all of them ran.",
+        },
     ),
     Row(
         "timestamp-overflow",
