@@ -8,6 +8,8 @@ from building import event, snapshot, trace
 from faults import FAULTS, Model
 from samples import BOOTTIME
 
+from tracetime.analysis.survey import Survey
+
 pytest_plugins = ["cli"]
 
 
@@ -212,6 +214,12 @@ def test_the_events_of_a_finding(tracetime, write):
     (found,) = (one for one in result["findings"] if one["code"] == "clock-without-snapshot")
     assert len(result["events"]) == found["events"] == len(lines)
     assert {row["status"] for row in result["events"]} == {"unknown_source_clock"}
+
+
+def test_a_list_of_events_takes_no_bars(tracetime, write, monkeypatch):
+    path = write(Model().build())
+    monkeypatch.setattr(Survey, "widest_bars", lambda self: pytest.fail("they are not printed"))
+    assert tracetime("doctor", path, "--events", "clock-without-snapshot")[0] == 0
 
 
 def test_a_finding_that_a_trace_has_not_has_no_events(tracetime, write):

@@ -105,6 +105,7 @@ def command(
       tracetime doctor trace.pftrace --events clock-without-snapshot
       tracetime doctor trace.pftrace --fail-on error --tolerance 100us
     """
+    from tracetime.analysis.event_bars import EventBars
     from tracetime.analysis.survey import Survey
     from tracetime.doctor import SEVERITIES, findings_of
 
@@ -122,7 +123,9 @@ def command(
             try:
                 with progress.follow(opened()) as trace:
                     survey = Survey(trace, tolerance)
-                    findings, bars = findings_of(survey), survey.widest_bars()
+                    findings = findings_of(survey)
+                    # A list of events is printed without bars.
+                    bars = survey.widest_bars() if as_json or code is None else EventBars()
                     events = None if code is None else _events(trace, findings, code)
                     own_names = trace.clocks.names
                     present |= {info.clock for info in trace.clocks.clocks()}

@@ -38,7 +38,7 @@ def check(world: SetWorld, seed: int = 1) -> ClockGraph:
     return graph
 
 
-@pytest.mark.parametrize("rate", [10, 100, 1000])
+@pytest.mark.parametrize("rate", [10, 100, pytest.param(1000, marks=pytest.mark.sweep)])
 @pytest.mark.parametrize("size", [0.001, 0.005, 0.05, 0.5, 3, 20])
 def test_the_abscissa_is_set_back(size: float, rate: float) -> None:
     graph = check(SetWorld(clocks([(30, -size)], []), rate=rate))
@@ -122,7 +122,15 @@ def test_mixed_with_snapshots(sets: tuple[list[tuple[float, float]], ...]) -> No
 
 
 @pytest.mark.parametrize("size", [0.001, 0.02, 0.5, 3])
-@pytest.mark.parametrize("at", [(30, None, None), (None, 30, None), (15, 30, None), (15, 30, 45)])
+@pytest.mark.parametrize(
+    "at",
+    [
+        (30, None, None),
+        (None, 30, None),
+        (15, 30, None),
+        pytest.param((15, 30, 45), marks=pytest.mark.sweep),
+    ],
+)
 def test_a_mesh_of_three(at: tuple[int | None, ...], size: float) -> None:
     sets = [[] if when is None else [(when, -size)] for when in at]
     check(SetWorld(clocks(*sets)))

@@ -13,10 +13,12 @@ from tracetime._kernels.perfetto.importer import Importer
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.kernel_clock import contradiction
-from tracetime.formats.perfetto.read.losses import losses
+from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.formats.perfetto.read.machine_facts import fields_of, message_of
 from tracetime.graph.clock_graph import inner
 from tracetime.graph.graph import Graph
 from tracetime.graph.tube.messages import Between, Boxes
+from tracetime.text import count
 from tracetime.trace.notes import Note
 from tracetime.trace.trace import Trace
 
@@ -111,6 +113,10 @@ _REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
 _READ_APART_NS: Final = 10_000_000
 """A recorder that is held up reads two clocks so far apart; beyond, one was set, or slept."""
 
+_FTRACE_STATS, _TRACE_STATS = 34, 35
+_BUFFERS, _OVERWRITTEN, _WRITER_LOSS = 1, 3, 19
+_PHASE, _END_OF_TRACE, _CPU_STATS, _CPU, _OVERRUN = 1, 2, 2, 1, 3
+
 Own = Callable[[], Graph]
 """Gives the graph of what the file itself has, which a source in it may replace."""
 
@@ -128,8 +134,51 @@ def _dropped(_trace: Trace, known: Importer, _own: Own) -> Iterator[Note]:
 
 
 def _lost(_trace: Trace, known: Importer, _own: Own) -> Iterator[Note]:
-    """Data that Perfetto's own counters say were lost."""
-    return losses(known.stats)
+    """Data that Perfetto's own counters of buffers and of ftrace say were lost.
+
+    The last TraceStats counts, and of ftrace what came between the start and the end of the
+    recording.
+    """
+    buffers: list[dict[int, int | bytes]] = []
+    before: dict[int, int] = {}
+    after: dict[int, int] = {}
+    buffers_at = rings_at = 0
+    for field, message, packet in known.stats:
+        if field == _TRACE_STATS:
+            buffers = _all(message, _BUFFERS)
+            buffers_at = packet
+            continue
+        is_end = message_of(message).get(_PHASE) == _END_OF_TRACE
+        rings_at = packet if is_end else rings_at
+        (after if is_end else before).update(_overruns(message))
+    overrun = sum(max(0, n - before.get(cpu, 0)) for cpu, n in after.items())
+    if lost := _sum(buffers, _WRITER_LOSS):
+        values = {"lost": count(lost, "packet")}
+        yield Note("recorder-lost-data", "writer", (buffers_at,), values=values)
+    if overrun:
+        yield Note("recorder-lost-data", "ftrace", (rings_at,), events=min(overrun, INT64_MAX))
+    if overwritten := _sum(buffers, _OVERWRITTEN):
+        values = {"chunks": count(overwritten, "chunk")}
+        yield Note("recorder-lost-data", "buffer", (buffers_at,), values=values)
+
+
+def _overruns(message: bytes) -> dict[int, int]:
+    """The events that each CPU's ring has overwritten since it was made."""
+    return {_number(cpu, _CPU): _number(cpu, _OVERRUN) for cpu in _all(message, _CPU_STATS)}
+
+
+def _all(message: bytes, number: int) -> list[dict[int, int | bytes]]:
+    """The messages in one field."""
+    return [message_of(value) for found, value in fields_of(message) if found == number]
+
+
+def _sum(messages: list[dict[int, int | bytes]], number: int) -> int:
+    return sum(_number(message, number) for message in messages)
+
+
+def _number(message: dict[int, int | bytes], number: int) -> int:
+    value = message.get(number, 0)
+    return value if isinstance(value, int) else 0
 
 
 def _late_trace_clock(trace: Trace, known: Importer, _own: Own) -> Iterator[Note]:
