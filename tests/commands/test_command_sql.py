@@ -290,20 +290,28 @@ def test_where_a_statement_ends(text, whole):
     assert is_whole(text) == whole
 
 
-def piped(path, text, *more):
-    command = [sys.executable, "-m", "tracetime", "sql", path, *more]
-    done = subprocess.run(command, input=text, capture_output=True, text=True)
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture
+def piped(tracetime, monkeypatch):
+    """Run statements that come by standard input."""
+
+    def run(path, text, *more):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+        return tracetime("sql", path, *more)
+
+    return run
 
 
 def test_statements_come_by_standard_input(write):
     script = (
         "select 1\n  as a;\n\n.format csv\nselect count(*) as n\nfrom events;\nselect 3 as last"
     )
-    assert piped(write(CLOCK_SYNC), script) == (0, 'a\n-\n1\n"n"\n2\n"last"\n3\n', "")
+    command = [sys.executable, "-m", "tracetime", "sql", write(CLOCK_SYNC)]
+    done = subprocess.run(command, input=script, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, 'a\n-\n1\n"n"\n2\n"last"\n3\n')
+    assert done.stderr == ""
 
 
-def test_a_script_ends_at_its_first_error(write):
+def test_a_script_ends_at_its_first_error(piped, write):
     code, out, err = piped(write(CLOCK_SYNC), "select 1 as a;\nselec;\nselect 2 as b;")
     assert (code, out) == (2, "a\n-\n1\n")
     assert "Parser Error" in err
@@ -311,7 +319,7 @@ def test_a_script_ends_at_its_first_error(write):
     assert piped(write(CLOCK_SYNC[:-3]), "from events;")[0] == 3
 
 
-def test_a_script_may_go_to_a_file(write, tmp_path):
+def test_a_script_may_go_to_a_file(piped, write, tmp_path):
     out = tmp_path / "o.json"
     assert piped(write(CLOCK_SYNC), "create table t as select 5 as x; from t;", "-o", str(out)) == (
         0,
@@ -321,7 +329,7 @@ def test_a_script_may_go_to_a_file(write, tmp_path):
     assert json.loads(out.read_text()) == [{"x": 5}]
 
 
-def test_dot_commands(write):
+def test_dot_commands(piped, write):
     code, out, _ = piped(write(CLOCK_SYNC), ".help\n.tables\n.schema clocks\n.quit\nselec;")
     assert code == 0
     assert "Ctrl-D leaves" in out
@@ -412,11 +420,11 @@ def test_the_prompt(terminal, write, tmp_path):
 
 
 @pytest.mark.parametrize("word", ["exit", "quit;", "EXIT", ".exit"])
-def test_a_word_leaves_the_prompt(write, word):
+def test_a_word_leaves_the_prompt(piped, write, word):
     assert piped(write(CLOCK_SYNC), f"select 1 as a;\n{word}\nselec;")[0] == 0
 
 
-def test_a_result_higher_than_the_terminal_goes_to_the_pager(prompt, write, tmp_path):
+def test_a_result_higher_than_the_terminal_goes_to_the_pager(piped, prompt, write, tmp_path):
     """And one that fits does not; nor does what no terminal shows."""
     pager = tmp_path / "pager"
     pager.write_text("#!/bin/sh\necho paged\ncat\n")
