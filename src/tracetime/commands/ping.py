@@ -90,11 +90,7 @@ def command(
 
 
 def _print(found: PingResult) -> None:
-    lines = {
-        "earliest": found.earliest_ns,
-        "estimate": found.offset_ns,
-        "latest": found.latest_ns,
-    }
+    lines = {"earliest": found.earliest_ns, "estimate": found.offset_ns, "latest": found.latest_ns}
     for name, ns in lines.items():
         echo(f"{name:<10} {ns:+,} ns")
     echo(

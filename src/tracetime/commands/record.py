@@ -389,10 +389,7 @@ def _report(rec: Recorder, target_error: int | None, peers: Sequence[Peer], as_j
         echo(f"{printable(peer.name)}: {count(peer.exchanges, 'exchange')}", err=True)
     if rec.out_of_reach:
         missed = ", ".join(short[name] for name in rec.out_of_reach)
-        echo(
-            f"warning: half-widths alone are above --target-error: {missed}",
-            err=True,
-        )
+        echo(f"warning: half-widths alone are above --target-error: {missed}", err=True)
     floor = {name: ns for name, ns in rec.floor_error_ns.items() if name not in rec.out_of_reach}
     worst = max(floor, key=floor.__getitem__, default=None)
     if target_error is not None and worst is not None and floor[worst] > target_error:

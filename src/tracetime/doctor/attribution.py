@@ -17,13 +17,7 @@ from tracetime.clocks.families import STOPS_IN_SUSPEND, WALL, steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.columns.arrays import median
 from tracetime.doctor.incidents import BACK, distinct_suspends
-from tracetime.doctor.jump_columns import (
-    Floats,
-    JumpSnapshots,
-    Mask,
-    Pair,
-    moved,
-)
+from tracetime.doctor.jump_columns import Floats, JumpSnapshots, Mask, Pair, moved
 from tracetime.graph.tube.discontinuities import PairDiscontinuities
 from tracetime.graph.values import Values, difference
 

@@ -334,11 +334,7 @@ def _whole(survey: Survey, snapshots: Values) -> npt.NDArray[np.bool_]:
 
 
 def _too_sparse(
-    survey: Survey,
-    pair: tuple[ClockId, ClockId],
-    clocks: list[ClockId],
-    gaps: _Gaps,
-    bad: Rows,
+    survey: Survey, pair: tuple[ClockId, ClockId], clocks: list[ClockId], gaps: _Gaps, bad: Rows
 ) -> Finding:
     """Return a finding about two clocks that drift far; bad: in which gaps of their snapshots."""
     here, there = pair

@@ -104,9 +104,7 @@ def _finding(
     )
 
 
-def _may_be_exchanged(
-    listed: list[tuple[int, Series]],
-) -> Iterator[tuple[int, Series, int, int]]:
+def _may_be_exchanged(listed: list[tuple[int, Series]]) -> Iterator[tuple[int, Series, int, int]]:
     """Yield lists, each with two of its clocks that change places in it.
 
     listed: lists of so many clocks each, in columns one after the other, with their numbers.

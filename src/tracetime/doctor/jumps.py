@@ -26,11 +26,7 @@ from tracetime.doctor.jump_columns import (
     spans_after,
     spans_read,
 )
-from tracetime.graph.tube.discontinuities import (
-    KINDS,
-    NO_DISCONTINUITIES,
-    PairDiscontinuities,
-)
+from tracetime.graph.tube.discontinuities import KINDS, NO_DISCONTINUITIES, PairDiscontinuities
 from tracetime.graph.values import Values, difference, gains
 from tracetime.text import count, duration
 
@@ -171,9 +167,7 @@ _Spans = dict[ClockId, Values]
 
 
 def _zones(
-    survey: Survey,
-    jumping_clocks: list[_JumpingClock],
-    by_machine: Iterable[PairDiscontinuities],
+    survey: Survey, jumping_clocks: list[_JumpingClock], by_machine: Iterable[PairDiscontinuities]
 ) -> _Spans:
     """Return what each clock read around its jumps, and those of the clocks that place it."""
     jumped: dict[Pair, list[PairDiscontinuities]] = defaultdict(list)

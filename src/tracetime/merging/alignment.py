@@ -106,9 +106,7 @@ def align(one: Meetings, other: Meetings, pieces: int = _MOST_PIECES) -> Alignme
     parts = [found]
     for k in np.flatnonzero(np.minimum(np.diff(ours), np.diff(theirs)) > LEAST).tolist():
         rest = align(
-            one.part(ours[k] + 1, ours[k + 1]),
-            other.part(theirs[k] + 1, theirs[k + 1]),
-            pieces - 1,
+            one.part(ours[k] + 1, ours[k + 1]), other.part(theirs[k] + 1, theirs[k + 1]), pieces - 1
         )
         parts.append(Alignment(rest.ours + ours[k] + 1, rest.theirs + theirs[k] + 1))
     all_ours, all_theirs = (np.sort(np.concatenate(side)) for side in zip(*parts, strict=True))

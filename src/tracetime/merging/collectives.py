@@ -247,8 +247,7 @@ def _compare(
                 representatives[row].append(one)
                 # Files with the most collectives span the longest time.
                 representatives[row][1:] = sorted(
-                    representatives[row][1:],
-                    key=lambda number: -len(found[number].kinds),
+                    representatives[row][1:], key=lambda number: -len(found[number].kinds)
                 )
     in_vain = 0
     for one, other in _loose_pairs(found, has_kind, pairs):

@@ -27,7 +27,7 @@ _TIME: Final = r"\d{1,18}(?:\.\d{1,9})?\s*(?:ns|us|µs|ms|s|min|h)"
 _TICKS: Final = r"\d{1,18}\s*ticks"
 _SYNC: Final = re.compile(
     rf"(?P<a>.+):(?P<x>[^:=]+)=(?P<b>.+):(?P<y>[^:=+-]+(?:@[^:=+-]+)?)"
-    rf"(?P<offset>[+-](?:{_TIME}|{_TICKS}))?\s*\+-(?P<half>{_TIME})",
+    rf"(?P<offset>[+-](?:{_TIME}|{_TICKS}))?\s*\+-(?P<half>{_TIME})"
 )
 _NUMBER: Final = re.compile(r"([+-]?[0-9.]+)\s*([a-zµ]*)")
 

@@ -67,10 +67,7 @@ def _only(found: FlowOrders, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]])
 
 
 def _tie(
-    graph: Graph,
-    files: tuple[int, int],
-    clocks: list[tuple[ClockId, int]],
-    found: FlowOrders,
+    graph: Graph, files: tuple[int, int], clocks: list[tuple[ClockId, int]], found: FlowOrders
 ) -> Tie:
     first = len(graph.state.orders)
     for before, after, sent, received in by_clocks(clocks, found):

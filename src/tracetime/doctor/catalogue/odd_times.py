@@ -115,9 +115,7 @@ _SPAN_KINDS: Final[Mapping[str, Kind]] = {
         "Time spans with a clock that is never set.",
     ),
     "repeated": Kind(
-        "info",
-        f"{_IDS} Which span is meant by an id that several have is not known.",
-        _COLLECT,
+        "info", f"{_IDS} Which span is meant by an id that several have is not known.", _COLLECT
     ),
     "looped": Kind("info", "No span can begin before itself.", _MEND),
     "orphaned": Kind(

@@ -236,11 +236,7 @@ def _ends(first: Values, segments: Segments) -> tuple[Values, Values]:
 
 
 def _recorded(
-    correction: Values,
-    known: Mask,
-    first: Values,
-    last: Values,
-    together: Mask,
+    correction: Values, known: Mask, first: Values, last: Values, together: Mask
 ) -> tuple[Values, Values]:
     """Slack and correction of each piece; together: which of them, before, joined the next."""
     limits = np.iinfo(np.int64)

@@ -267,10 +267,7 @@ def _line(number: int, hop: TubeHop) -> str:
 def _closed(mesh: MeshHop) -> str:
     low, high = (
         " -> ".join(map(str, path)) + (", after a wait" if waits else "")
-        for path, waits in (
-            (mesh.earliest, mesh.waits_earliest),
-            (mesh.latest, mesh.waits_latest),
-        )
+        for path, waits in ((mesh.earliest, mesh.waits_earliest), (mesh.latest, mesh.waits_latest))
     )
     return (
         f"  {mesh.src} to {mesh.dst} among {count(mesh.clocks, 'clock')}: earliest by {low}; "

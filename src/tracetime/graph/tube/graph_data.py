@@ -72,9 +72,7 @@ class Neighbours:
     """
 
     def __init__(
-        self,
-        of_clock: Callable[[ClockId], set[ClockId]],
-        has_more: Callable[[ClockId, int], bool],
+        self, of_clock: Callable[[ClockId], set[ClockId]], has_more: Callable[[ClockId, int], bool]
     ) -> None:
         self._of_clock = of_clock
         self._has_more = has_more

@@ -223,12 +223,7 @@ class Mesh:
 
 
 def _held(
-    values: Values,
-    bound: Values,
-    held: Mask,
-    first: Values,
-    last: Values,
-    drift: float,
+    values: Values, bound: Values, held: Mask, first: Values, last: Values, drift: float
 ) -> Values:
     """A bound of offsets, at a reading within [first, last], as it is at other values, or OPEN."""
     away = np.maximum(

@@ -167,11 +167,7 @@ _FLAT: Final = np.empty((5, 0))
 
 
 def estimate_curve(
-    a: Values,
-    low: Values,
-    high: Values,
-    wander: float,
-    bars: tuple[Values, Values, Values],
+    a: Values, low: Values, high: Values, wander: float, bars: tuple[Values, Values, Values]
 ) -> OrderCurve | None:
     """Fit the curve of one segment without faults.
 

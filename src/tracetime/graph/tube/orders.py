@@ -94,9 +94,7 @@ class Orders:
     """
 
     def __init__(
-        self,
-        pairs: Sequence[tuple[ClockId, ClockId]] = (),
-        columns: OrderColumns | None = None,
+        self, pairs: Sequence[tuple[ClockId, ClockId]] = (), columns: OrderColumns | None = None
     ) -> None:
         self._numbers = {pair: number for number, pair in enumerate(pairs)}
         self._parts = [] if columns is None else [columns]

@@ -114,12 +114,7 @@ class TubePolicy:
         return tied and self._reach.hops(source, target) is not None
 
     def convert(
-        self,
-        values: Values,
-        source: ClockId,
-        target: ClockId,
-        bars: Bars,
-        near: Near | None = None,
+        self, values: Values, source: ClockId, target: ClockId, bars: Bars, near: Near | None = None
     ) -> tuple[Reached, list[Reached]]:
         """Convert values; returns the results, and those after each hop.
 

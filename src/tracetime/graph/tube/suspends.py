@@ -152,11 +152,7 @@ def evidence_rows(given: JointReadings, intervals: Intervals, bounds: OrderBound
     """What is known of two clocks as rows; given: the readings that the intervals are of."""
     a, low, high = intervals.a_ns, intervals.r_ns - intervals.h_ns, intervals.r_ns + intervals.h_ns
     a_half, b_half = (np.where(given.boxed, read.half, 0) for read in (given.a_read, given.b_read))
-    reads = [
-        _around(given.a_ns, a_half),
-        _around(given.b_ns, b_half),
-        _around(a, intervals.h_ns),
-    ]
+    reads = [_around(given.a_ns, a_half), _around(given.b_ns, b_half), _around(a, intervals.h_ns)]
     if bounds is not None:
         first = bounds.orders.one_first
         # b received after a sent, or sent before a received.

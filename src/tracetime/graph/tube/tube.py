@@ -389,10 +389,7 @@ class Tube:
         if self._hold is not None and len(self._hold.doubtful_ns):
             found.append(
                 findings.off_at_ends(
-                    evidence,
-                    self._hold.doubtful_ns,
-                    self.limits,
-                    is_constant=segments.is_constant,
+                    evidence, self._hold.doubtful_ns, self.limits, is_constant=segments.is_constant
                 )
             )
         if self._twice is not None:
