@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels.capture import read_column
 from tracetime.capture.sample import Finding
@@ -19,6 +18,7 @@ from tracetime.clocks.json_facts import Document, as_json
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.clocks.snapshot import single
 from tracetime.errors import SourceError, UsageError
+from tracetime.graph.values import Values
 from tracetime.sources.device import CalibratedDevice, TimeDomain
 from tracetime.sources.posix import read_adjtimex
 from tracetime.sources.source import ClockSource, Unavailable
@@ -26,7 +26,6 @@ from tracetime.sources.source import ClockSource, Unavailable
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count, NotEmpty, NotNegative
 
-Values = npt.NDArray[np.int64]
 
 SNAPSHOTS: Final = 1_000
 """Enough for a 99th percentile: ten half-widths are above it."""

@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels.capture import Brackets
 from tracetime.capture.choice import ROUNDING_NS, Counters, SampledClock, choose
@@ -26,12 +25,11 @@ from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, Snapshot
 from tracetime.errors import SourceError, UsageError
 from tracetime.graph.simultaneity import Aligned, Aligner
+from tracetime.graph.values import Values
 from tracetime.sources.local import LocalClocks
 from tracetime.sources.posix import read_adjtimex
 from tracetime.sources.source import ClockSource, OneAtATime, Unavailable
 from tracetime.sources.time_service.service import TimeService
-
-Values = npt.NDArray[np.int64]
 
 TRIES: Final = 10
 """Brackets of which the narrowest is kept. Bounded: on a busy machine the result is wide."""

@@ -17,9 +17,9 @@ from tracetime.clocks.families import STOPS_IN_SUSPEND, WALL, steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.columns.arrays import median
 from tracetime.doctor.incidents import BACK, distinct_suspends
-from tracetime.doctor.jump_columns import Floats, JumpSnapshots, Mask, Pair, moved
+from tracetime.doctor.jump_columns import JumpSnapshots, Pair, moved
 from tracetime.graph.tube.discontinuities import PairDiscontinuities
-from tracetime.graph.values import Values, difference
+from tracetime.graph.values import Floats, Mask, Values, difference
 
 _BOOTTIME: Final = (BUILTIN_IDS["BOOTTIME"],)
 _MOST_OTHERS: Final = 15

@@ -17,12 +17,10 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.columns.arrays import median
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, Severity, all_of, names
-from tracetime.graph.values import difference, gains
+from tracetime.graph.values import Floats, Values, difference, gains
 from tracetime.text import count, duration
 
-Values = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
-Floats = npt.NDArray[np.float64]
 
 _NO_ROWS: Final = np.empty(0, dtype=np.int64)
 _TSC: Final = BUILTIN_IDS["TSC"]

@@ -12,7 +12,6 @@ from itertools import chain, combinations, islice
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.analysis.snapshots import Series
 from tracetime.analysis.survey import Survey
@@ -20,11 +19,8 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.columns.arrays import median
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding, Severity, all_of
-from tracetime.graph.values import Values, difference
+from tracetime.graph.values import Floats, Mask, Values, difference
 from tracetime.text import count
-
-Mask = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 EXCHANGED: Final = "clocks-exchanged"
 BELOW: Final = "boottime-below-monotonic"

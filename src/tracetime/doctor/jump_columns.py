@@ -10,10 +10,8 @@ import numpy.typing as npt
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.discontinuities import PairDiscontinuities
-from tracetime.graph.values import Values, difference
+from tracetime.graph.values import Floats, Mask, Values, difference
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 Pair = tuple[ClockId, ClockId]
 
 _Column = TypeVar("_Column", bound=np.generic)

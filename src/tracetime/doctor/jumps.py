@@ -17,17 +17,9 @@ from tracetime.doctor.attribution import attributed_jumps
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, Severity, all_of
 from tracetime.doctor.incidents import BACK, distinct_jumps, distinct_suspends
-from tracetime.doctor.jump_columns import (
-    Floats,
-    JumpSnapshots,
-    Mask,
-    Pair,
-    farthest_ns,
-    spans_after,
-    spans_read,
-)
+from tracetime.doctor.jump_columns import JumpSnapshots, Pair, farthest_ns, spans_after, spans_read
 from tracetime.graph.tube.discontinuities import KINDS, NO_DISCONTINUITIES, PairDiscontinuities
-from tracetime.graph.values import Values, difference, gains
+from tracetime.graph.values import Floats, Mask, Values, difference, gains
 from tracetime.text import count, duration
 
 _BITS: Final = range(16, 64)

@@ -25,11 +25,8 @@ from tracetime.graph.tube.evidence import WIDEST
 from tracetime.graph.tube.orders import PairOrders
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.results import PairDiscontinuity
-from tracetime.graph.values import difference
+from tracetime.graph.values import Mask, Values, difference
 from tracetime.text import count, duration
-
-Values = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 _NAMED: Final = 3
 """So many messages are named in a title."""

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.merging import may_fit, spreads
+from tracetime.graph.values import Floats, Values
 
 LEAST: Final = 12
 """So many collectives must agree at least."""
@@ -52,9 +53,6 @@ _ALL_LOOKED_AT: Final = 4 * _SEEN
 
 _MOST_OFF: Final = 1 / 3
 """So many of the neighbours of a match may be off the line."""
-
-Values = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Meetings:

@@ -15,10 +15,10 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.graph.clock_graph import inner
+from tracetime.graph.values import Values
 from tracetime.merging.files import MergedFile
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
@@ -28,7 +28,6 @@ _READ_APART_NS: Final = 100_000
 """So far apart may BOOTTIME and MONOTONIC of one instant be read."""
 
 Span = tuple[int, int]
-Values = npt.NDArray[np.int64]
 
 
 class Stretch(NamedTuple):

@@ -11,12 +11,12 @@ from itertools import chain, combinations, product
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import UsageError
 from tracetime.graph.clock_graph import inner
+from tracetime.graph.values import Values
 from tracetime.merging.boot_runs import Stretch, home_stretch, runs, stretches_of
 from tracetime.merging.files import MergedFile, file_named
 from tracetime.merging.unset_walls import are_unset
@@ -41,7 +41,6 @@ _NO_FILE: Final = -1
 _MOST_LABELS: Final = 4
 """A file that is like files of two boots is said to be so, whatever others there are."""
 
-Values = npt.NDArray[np.int64]
 
 Pair = str | tuple[str, str]
 """Names of two files: `a,b`, or both."""
@@ -369,7 +368,7 @@ def _set_instants(file: MergedFile) -> Values:
     return booted[~are_unset(booted, file.facts.identity)]
 
 
-def boot_instants(file: MergedFile) -> npt.NDArray[np.int64]:
+def boot_instants(file: MergedFile) -> Values:
     """The values of REALTIME - BOOTTIME in the snapshots of a file, ascending.
 
     Linux slews both clocks together: the difference is the same during a boot, until REALTIME is
@@ -380,7 +379,7 @@ def boot_instants(file: MergedFile) -> npt.NDArray[np.int64]:
     return np.unique(realtime - boottime)
 
 
-def _least_difference(here: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> int:
+def _least_difference(here: Values, there: Values) -> int:
     """The least difference between a number of one ascending list and one of another."""
     after = np.searchsorted(there, here)
     above = there[np.minimum(after, len(there) - 1)]

@@ -18,6 +18,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import UsageError
 from tracetime.graph.adding import add_order
 from tracetime.graph.graph import Graph
+from tracetime.graph.values import Values
 from tracetime.merging.alignment import LEAST, MOST, Alignment, Meetings, align
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile
@@ -37,8 +38,6 @@ _KINETO: Final = (
 
 _WAITS: Final = "^_?(all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier)[a-z_]*$"
 """Collectives that no rank leaves before all have entered."""
-
-Values = npt.NDArray[np.int64]
 
 
 class TogetherRule(NamedTuple):

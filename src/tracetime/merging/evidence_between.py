@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
@@ -17,7 +16,7 @@ from tracetime.graph.tube.binding import BindingOrder
 from tracetime.graph.tube.explanation import TubeExplanation, TubeHop
 from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity
-from tracetime.graph.values import difference
+from tracetime.graph.values import Values, difference
 from tracetime.merging.files import MergedFile, file_named
 from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.pair_evidence import (
@@ -33,8 +32,6 @@ from tracetime.text import duration
 
 INSTANTS: Final = 257
 """Over a file: its first and last event, and between them, evenly."""
-
-Values = npt.NDArray[np.int64]
 
 
 def instants_of(span: tuple[int, int]) -> Values:

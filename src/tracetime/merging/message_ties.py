@@ -15,6 +15,7 @@ from tracetime.columns.matching import number_keys
 from tracetime.errors import UsageError
 from tracetime.graph.adding import add_order
 from tracetime.graph.graph import Graph
+from tracetime.graph.values import Values
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile
 from tracetime.merging.ties import Tie
@@ -79,9 +80,9 @@ def _projected(
         first += len(table)
 
 
-def times_of(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+def times_of(column: pa.ChunkedArray) -> Values:
     """The values of a column of times that has no nulls."""
-    times: npt.NDArray[np.int64] = column.to_numpy().astype(np.int64, copy=False)
+    times: Values = column.to_numpy().astype(np.int64, copy=False)
     return times
 
 
@@ -131,8 +132,6 @@ class Messages(NamedTuple):
 _MOST_EACH: Final = 16
 _MOST_ANYWAY: Final = 1 << 12
 """A key may match so many messages of other files with each message, beyond so many in all."""
-
-Values = npt.NDArray[np.int64]
 
 
 class _Ends(NamedTuple):

@@ -13,6 +13,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.clocks.json_facts import Document, as_json
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
+from tracetime.graph.values import Values
 from tracetime.merging.alignment import LEAST
 from tracetime.merging.boots import BootDecision
 from tracetime.merging.evidence_between import evidence_between, instants_of
@@ -84,9 +85,6 @@ def _names(file: MergedFile) -> dict[int, set[str]]:
     for pid, name in zip(*(column.to_pylist() for column in table.columns), strict=True):
         names.setdefault(pid, set()).add(name)
     return names
-
-
-Values = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

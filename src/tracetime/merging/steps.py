@@ -12,6 +12,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import ConversionError
 from tracetime.graph.tube.results import Bounds, PairDiscontinuity
+from tracetime.graph.values import Values
 from tracetime.merging.merged_traces import MergedTraces
 
 if TYPE_CHECKING:
@@ -156,8 +157,6 @@ def suspends(traces: MergedTraces) -> Iterator[Suspend]:
 
 
 # The drift of one clock against another over a file, without the times when either was set.
-
-Values = npt.NDArray[np.int64]
 
 
 class ClockJumps:

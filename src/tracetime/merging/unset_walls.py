@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.wall_time import NS_OF_UNIT
+from tracetime.graph.values import Values
 
 _EARLIEST_NS: Final = 1_483_228_800 * NS_OF_UNIT["s"]
 """2017, when there was nothing yet that records two clocks with a trace."""
@@ -33,8 +34,6 @@ _BUILT: Final = re.compile(
 
 _ZONES_NS: Final = 14 * NS_OF_UNIT["h"]
 """It is said in some time zone."""
-
-Values = npt.NDArray[np.int64]
 
 
 def are_unset(booted: Values, machine: Iterable[bytes]) -> npt.NDArray[np.bool_]:

@@ -22,6 +22,7 @@ from tracetime.formats.perfetto.extension import time_service
 from tracetime.graph.adding import add_snapshot
 from tracetime.graph.clock_graph import inner
 from tracetime.graph.graph import Graph
+from tracetime.graph.values import Values
 from tracetime.merging.boots import Boots, boot_instants
 from tracetime.merging.constant_offsets import instants_between, span_on
 from tracetime.merging.files import MergedFile
@@ -43,8 +44,6 @@ _SLOWEST: Final = 2_000
 """It drifts by up to 500 ppm."""
 _STILL_NS: Final = 1_000_000
 """A recorder that is held up reads two clocks so far apart."""
-
-Values = npt.NDArray[np.int64]
 
 
 class _Wall(NamedTuple):
