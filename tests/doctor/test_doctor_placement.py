@@ -3,10 +3,17 @@
 import pytest
 from building import (
     BOOTTIME,
+    MONOTONIC,
+    MONOTONIC_RAW,
+    REALTIME,
+    android_log,
     event,
+    packet,
+    snapshot,
+    trace,
 )
 from diagnosed import findings
-from faults import NIC, SEQUENCE, Model, S, drifting
+from faults import NIC, SEQUENCE, START, Model, S, drifting
 
 
 def test_events_of_no_machine_are_counted_next_to_a_first_one_that_has_a_name():
@@ -49,3 +56,25 @@ def test_that_boottime_is_the_time_of_the_file_is_no_snapshot():
     (found,) = findings(model.build())
     assert (found.code, found.severity) == ("no-snapshots", "error")
     assert [f.code for f in found.consequences] == ["clock-without-snapshot"]
+
+
+@pytest.mark.parametrize(("after_s", "far"), [(2, False), (9, False), (60, True)])
+def test_clocks_of_one_oscillator_stay_near_for_as_long_as_perfetto_takes_no_snapshot(after_s, far):
+    readings = {BOOTTIME: START, MONOTONIC_RAW: START - 5 * S, REALTIME: 10**18}
+    one = event(START - 5 * S + after_s * S, MONOTONIC_RAW)
+    codes = [found.code for found in findings(trace(snapshot(readings), one))]
+    assert codes == (["used-after-last-snapshot"] if far else [])
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_trace_clock_named_late_matters_where_events_are_lost(is_lost):
+    """Snapshots after all events: those of BOOTTIME stay where they are, others are lost."""
+    events = [event(START + k, BOOTTIME) for k in range(5)]
+    # Lines of a log are placed when they are read, by REALTIME.
+    events += [packet(START + 9, BOOTTIME, android_log=android_log([10**18]))] if is_lost else []
+    readings = {BOOTTIME: START, MONOTONIC: START - 5 * S, REALTIME: 10**18}
+    last = snapshot(readings, primary=BOOTTIME)
+    found = findings(trace(*events, last))
+    assert [one.code for one in found] == ["trace-clock-changed-late"]
+    assert (found[0].severity == "info") is not is_lost
+    assert found[0].title.startswith("the snapshots stand after all events")

@@ -120,7 +120,8 @@ class Survey:
         self.clocks: list[ClockId] = self._numbers.clocks
         home = self.spans.get(self.equated or self.trace_clock)
         self.strays = None
-        if home is not None:
+        # That a clock counts from 0 says nothing of when it is read.
+        if home is not None and (home.low or home.high):
             self.strays = Strays(self.spans, home, self.clocks, trace.vocabulary.kinds)
         self.clusters = TimeClusters()
         self.at_zero: dict[ClockId, tuple[int, int]] = {}

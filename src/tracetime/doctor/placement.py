@@ -11,7 +11,7 @@ from tracetime.analysis.event_distances import outside
 from tracetime.analysis.groups import Group
 from tracetime.analysis.rates import AGREE
 from tracetime.analysis.survey import Survey
-from tracetime.clocks.families import ONE_RATE
+from tracetime.clocks.families import ONE_OSCILLATOR, ONE_RATE
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.doctor.catalogue import CATALOGUE, finding
@@ -22,6 +22,9 @@ from tracetime.text import count, duration
 _BEGUN_EARLIER: Final = ("BOOTTIME", "REALTIME")
 _FAR_NS: Final = 1_000_000_000
 """Recorders take a snapshot a second, so events nearer to one are usual."""
+_FAR_OF_ONE_NS: Final = 10_000_000_000
+"""Clocks that one oscillator drives stay near each other: Perfetto takes a snapshot of them as
+often."""
 _LONG_RUNNING_NS: Final = 60_000_000_000
 """A clock that began by so much before the trace does not read 0 in it."""
 _MOST_BY_TUBE: Final = 200
@@ -60,8 +63,10 @@ def _beyond(survey: Survey) -> Iterator[_Beyond]:
     counted = survey.counted
     rows = np.flatnonzero((counted.status == RESOLVED) & (counted.clock < len(survey.infos)))
     n, first, last = (column[counted.clock[rows]] for column in survey.reference_readings)
-    before = (n > 0) & (outside(counted.low_ns[rows], first, INT64_MAX) > _FAR_NS)
-    after = (n > 0) & (outside(counted.high_ns[rows], INT64_MIN, last) > _FAR_NS)
+    near = np.array([_near_ns(survey, clock) for clock in survey.infos], dtype=np.uint64)
+    near = near[counted.clock[rows]]
+    before = (n > 0) & (outside(counted.low_ns[rows], first, INT64_MAX) > near)
+    after = (n > 0) & (outside(counted.high_ns[rows], INT64_MIN, last) > near)
     some = before | after
     columns = (column[some].tolist() for column in (first, last, before, after))
     for group, at, end, is_before, is_after in zip(
@@ -73,6 +78,13 @@ def _beyond(survey: Survey) -> Iterator[_Beyond]:
             yield _Beyond(group, at, before=True)
         if is_after:
             yield _Beyond(group, end, before=False)
+
+
+def _near_ns(survey: Survey, clock: ClockId) -> int:
+    """How far from its snapshots a clock's events usually are."""
+    home = survey.equated or survey.trace_clock
+    one = {clock.clock, home.clock} <= ONE_OSCILLATOR and clock.machine == home.machine
+    return _FAR_OF_ONE_NS if one else _FAR_NS
 
 
 def _late(survey: Survey) -> Iterator[Finding]:

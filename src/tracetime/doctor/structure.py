@@ -12,9 +12,10 @@ import numpy as np
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import COARSE, NEVER_SET
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, FIRST_HASHED_CLOCK, ClockId
+from tracetime.clocks.int_arrays import is_any_of
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, all_of, names
-from tracetime.errors import AS_IS, REASONS, RESOLVED
+from tracetime.errors import AS_IS, PLACED, REASONS, RESOLVED
 from tracetime.graph.tube.results import Inconsistency
 from tracetime.text import count, duration
 from tracetime.trace.facts import SnapshotFault
@@ -130,8 +131,13 @@ def _ad_hoc(survey: Survey) -> Iterator[Finding]:
 
 def _late_trace_clock(survey: Survey) -> Iterator[Finding]:
     for note in survey.trace.notes("trace-clock-changed-late"):
+        counted, (packet,) = survey.counted, note.packets
+        is_lost = ~is_any_of(counted.status, PLACED) & (counted.first_packet < packet)
+        after_all = counted.last_packet.max(initial=-1) < packet
         yield finding(
             "trace-clock-changed-late",
+            "warning" if is_lost.any() else "info",
+            parts=("snapshots_last",) if after_all else ("named_late",),
             clocks=note.clocks,
             packets=note.packets,
             trace_clock=survey.trace_clock,

@@ -234,3 +234,12 @@ def test_too_many_clocks_are_refused(tmp_path):
     simple(5).write(tmp_path)
     with open_trace(tmp_path, max_clocks=1) as trace, pytest.raises(TraceError, match="max-clocks"):
         trace.read_all()
+
+
+@pytest.mark.parametrize("days", [0, 3, 400])
+def test_an_uptime_is_not_far_from_the_zero_that_ties_its_clock(tmp_path, days):
+    """barectf: the offset of the clock is its reading of 0, whenever the events are."""
+    first = days * 86_400 * 10**9 + 5
+    trace = simple(*range(first, first + 20), clock=Clock("cycles"), environment={})
+    with open_trace(trace.write(tmp_path)) as opened:
+        assert [f.code for f in diagnose(opened) if f.severity != "info"] == []

@@ -196,14 +196,21 @@ ROWS: Final = (
     ),
     Row(
         "trace-clock-changed-late",
-        {"warning": ""},
+        {"warning": "where events are lost before it", "info": "where none is"},
         "A snapshot names another `primary_trace_clock` after events were converted.",
-        title="a snapshot names {clock} as primary_trace_clock too late: it remains {trace_clock}",
+        title="{snapshots_last}{named_late}: it remains {trace_clock}",
         why=(
             "The first conversion settles the trace clock. Events before that snapshot were "
             "converted to {trace_clock}, and Perfetto does not convert them again."
         ),
         fix="Write the snapshot with primary_trace_clock before the first event of the trace.",
+        parts={
+            "snapshots_last": (
+                "the snapshots stand after all events, and name {clock} as primary_trace_clock too "
+                "late"
+            ),
+            "named_late": "a snapshot names {clock} as primary_trace_clock too late",
+        },
     ),
     Row(
         "trace-clock-ran-backwards",
