@@ -94,6 +94,16 @@ def test_of_a_broken_file_the_doctor_comes_first(tracetime, write):
     assert shown["next"][0]["command"].startswith("tracetime doctor ")
 
 
+def test_clocks_are_called_by_their_names_in_all_lines(tracetime):
+    """The verdict quotes a finding, too."""
+    path = DATA / "other" / "xdf" / "clock_resets.xdf"
+    if not path.exists():
+        pytest.skip(NO_DATA)
+    out = tracetime(path)[1]
+    assert "but lsl.BP-LP-022@machine1 was reset once." in out
+    assert "0x" not in out
+
+
 def test_several_files_lie_to_each_other(tracetime, write):
     paths = [write(TIED, "a.pftrace"), write(TIED, "b.pftrace")]
     code, out, _ = tracetime(*paths)

@@ -284,8 +284,9 @@ def _lines(shown: Overview, names: Mapping[ClockId, str]) -> Iterator[str]:
     yield f"{printable(shown.trace)}: {shown.format}, {what}"
     if shown.about:
         yield f"It is of {printable(shown.about, _LONGEST_ABOUT)}."
-    yield f"Is its time right? {_answer(shown)}."
-    bad = [one.with_names(names) for one in shown.findings if one.severity != "info"]
+    findings = [one.with_names(names) for one in shown.findings]
+    yield f"Is its time right? {_answer(shown.verdict, findings)}."
+    bad = [one for one in findings if one.severity != "info"]
     for finding in bad[:_MOST_FINDINGS]:
         head, code = f"  {finding.severity}: ", f" [{finding.code}]"
         room = shutil.get_terminal_size().columns - len(head) - len(code) - 1
@@ -301,12 +302,12 @@ def _lines(shown: Overview, names: Mapping[ClockId, str]) -> Iterator[str]:
     yield from _next_lines(shown.next)
 
 
-def _answer(shown: Overview) -> str:
+def _answer(verdict: Verdict, findings: Sequence[Finding]) -> str:
     """Whether the time of a trace is right, in words."""
-    from tracetime.doctor.finding import verdict
+    from tracetime.doctor.finding import verdict as in_words
 
-    found = verdict(shown.findings)
-    match shown.verdict:
+    found = in_words(findings)
+    match verdict:
         case "wrong":
             return f"No: {found}"
         case "doubtful":

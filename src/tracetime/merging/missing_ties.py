@@ -77,8 +77,9 @@ def advice(one: MergedFile, other: MergedFile) -> str:
     return (
         f"{same}if you know how far apart two of their clocks are, give --sync {sync} with your "
         f"numbers (when {there} of {printable(second)} reads t, {here} of {printable(first)} reads "
-        "t + 0 ms, give or take 10 ms: nothing checks this half-width, you vouch for it); if they "
-        "exchange messages or take part in collectives, name these by --match or --together"
+        "t + 0 ms, give or take 10 ms: nothing checks this half-width, you vouch for it); if one "
+        "event is in both, name it by --at; if they exchange messages or take part in collectives, "
+        "name these by --match or --together"
     )
 
 
