@@ -34,7 +34,9 @@ _ZSTD_CHUNK: Final = 1 << 13
 _ERRORS: Final = (zlib.error, lzma.LZMAError, OSError, EOFError)
 """What decompressors raise for corrupt data; bzip2 raises OSError."""
 
-_EXPANSION_HINT: Final = "if the trace really is that large, raise the limit (--max-expansion)"
+_EXPANSION_HINT: Final = (
+    "if the trace really is that large, raise the limit (max_expansion, --max-expansion)"
+)
 
 
 class Budget:

@@ -338,9 +338,9 @@ class Session:
         if isinstance(error, duckdb.BinderException):
             text = self._with_near_columns(text)
         if isinstance(error, (duckdb.OutOfMemoryException, MemoryError)):
-            hint = "\nGive more memory (--memory-limit), or select fewer columns."
+            hint = "\nGive more memory (`tracetime sql --memory-limit`), or select fewer columns."
         elif isinstance(error, duckdb.PermissionException):
-            hint = "\nStatements cannot use files unless --allow-files is given."
+            hint = "\nStatements cannot use files unless `tracetime sql --allow-files` runs them."
         elif isinstance(error, duckdb.ProgrammingError):
             hint = f"\nThe tables are {', '.join(self._tables.names)}."
         return UsageError(f"{text}{hint}")

@@ -268,8 +268,8 @@ def test_what_is_beyond_a_limit_names_it() -> None:
     reach = row(3, 4)
     reach.check_length(4)
     assert refused(reach.check_length, 5) == (
-        "error bars are requested of more than 4 pairs of clocks; raise the limit (--max-tubes), "
-        "which takes a second for a thousand, or convert by the floor policy"
+        "error bars are requested of more than 4 pairs of clocks; raise the limit (max_tubes, "
+        "--max-tubes), which takes a second for a thousand, or convert by the floor policy"
     )
     assert reach.steps.left == 800
     reach.steps.take(799)
@@ -277,12 +277,12 @@ def test_what_is_beyond_a_limit_names_it() -> None:
     reach.steps.take(1)
     assert refused(reach.check_steps) == (
         "the search for the paths of error bars between clocks took 800 steps; raise "
-        "the limit (--max-tubes, 200 steps each), or convert by the floor policy"
+        "the limit (max_tubes, --max-tubes, 200 steps each), or convert by the floor policy"
     )
     reach._check_hops(80)
     assert refused(reach._check_hops, 81) == (
         "error bars of these clocks lead over more than 80 hops from clock to clock; raise the "
-        "limit (--max-tubes, 20 hops each), or convert by the floor policy"
+        "limit (max_tubes, --max-tubes, 20 hops each), or convert by the floor policy"
     )
     free = row(3, None)
     free.check_length(10**9)

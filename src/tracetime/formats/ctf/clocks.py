@@ -227,7 +227,7 @@ def file_clocks(clocks: list[TracedClock], most_clocks: int) -> FileClocks:
     if 2 * len(clocks) > most_clocks:
         raise TraceError(
             f"the trace has {len(clocks)} clocks, and REALTIME of each machine: if it really has, "
-            "raise the limit (--max-clocks)"
+            "raise the limit (max_clocks, --max-clocks)"
         )
     graph = ClockGraph()
     for clock in clocks:

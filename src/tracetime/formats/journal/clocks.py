@@ -31,7 +31,7 @@ _TOO_LONG: Final = 3
 _BEYOND: Final = 7
 FAULTS: Final = {
     _INCOMPLETE: "the journal is cut off within an entry: export it again, or read what comes "
-    "before the cut (--partial)",
+    "before the cut (partial, --partial)",
     2: "no field of a journal stands here, NAME=text or NAME and a length: the file is damaged, "
     "or not from `journalctl -o export`",
     _TOO_LONG: f"an entry is longer than {LONGEST_ENTRY >> 20} MiB: the file is damaged, or has "
@@ -216,7 +216,7 @@ def read_clocks(batches: Iterable[Entries], most_clocks: int) -> JournalClocks:
         if 2 * len(numbers) > most_clocks:
             raise TraceError(
                 f"the journal has entries of {len(numbers)} boots, whose clocks are more than "
-                f"{most_clocks}; if it really has, raise the limit (--max-clocks)"
+                f"{most_clocks}; if it really has, raise the limit (max_clocks, --max-clocks)"
             )
     boots = _clocks_of(list(numbers))
     walls = dict.fromkeys(clocks.realtime for clocks in boots.values())

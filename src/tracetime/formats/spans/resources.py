@@ -195,7 +195,7 @@ class Resources:
             if number == self._most_hosts:
                 raise ValueError(
                     f"spans name more than {number} hosts, each with a clock: if they really are "
-                    "that many, raise the limit (--max-clocks)"
+                    "that many, raise the limit (max_clocks, --max-clocks)"
                 )
             self.hosts.append(host)
         return number

@@ -248,7 +248,7 @@ class EventRowTable:
         if len(self._clocks) > self._most_clocks:
             raise TraceError(
                 f"the rows name more than {self._most_clocks} clocks; if they really do, raise the "
-                "limit (--max-clocks)"
+                "limit (max_clocks, --max-clocks)"
             )
         if len({machine for _, _, machine in self._clocks}) > _MOST_MACHINES:
             raise TraceError(f"there are more than {_MOST_MACHINES} machines")

@@ -165,10 +165,10 @@ def walk(file: Content) -> Iterator[Chunks]:
         if fault:
             raise TraceError(
                 "no chunk of XDF begins here: the file is corrupt, or its end is missing; read "
-                "what comes before it (--partial)"
+                "what comes before it (partial, --partial)"
                 if fault == _NO_CHUNK
                 else f"the file is cut off: a chunk of {n_bytes} bytes has {file.size - at}; "
-                "record again, or read what comes before it (--partial)",
+                "record again, or read what comes before it (partial, --partial)",
                 at,
                 number,
             )

@@ -150,6 +150,6 @@ def too_many_tubes(most: int) -> TraceError:
     """The error where more pairs of clocks need a tube than may have one."""
     return TraceError(
         f"error bars are requested of more than {most} pairs of clocks; raise "
-        "the limit (--max-tubes), which takes a second for a thousand, or "
+        "the limit (max_tubes, --max-tubes), which takes a second for a thousand, or "
         "convert by the floor policy"
     )

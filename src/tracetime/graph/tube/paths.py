@@ -317,16 +317,16 @@ class Reach:
         if self._most is not None and self.steps.spent:
             raise TraceError(
                 f"the search for the paths of error bars between clocks took "
-                f"{self._most * STEPS_A_TUBE:,} steps; raise the limit (--max-tubes, {STEPS_A_TUBE}"
-                " steps each), or convert by the floor policy"
+                f"{self._most * STEPS_A_TUBE:,} steps; raise the limit (max_tubes, --max-tubes, "
+                f"{STEPS_A_TUBE} steps each), or convert by the floor policy"
             )
 
     def _check_hops(self, hops: int) -> None:
         if self._most is not None and hops > self._most * HOPS_A_TUBE:
             raise TraceError(
                 f"error bars of these clocks lead over more than {self._most * HOPS_A_TUBE:,} hops "
-                f"from clock to clock; raise the limit (--max-tubes, {HOPS_A_TUBE} hops each), or "
-                "convert by the floor policy"
+                f"from clock to clock; raise the limit (max_tubes, --max-tubes, {HOPS_A_TUBE} hops "
+                "each), or convert by the floor policy"
             )
 
     def _hops_to(self, target: ClockId) -> Numbers | None:

@@ -237,7 +237,7 @@ def test_a_bomb_ends_at_the_limit(tmp_path):
     printed, memory_kb = read(path)
     assert (
         printed == "decompressing yields more than 268435456 bytes; if the trace really is that "
-        "large, raise the limit (--max-expansion)"
+        "large, raise the limit (max_expansion, --max-expansion)"
     )
     assert not MEASURED or memory_kb <= BASE_KB
 

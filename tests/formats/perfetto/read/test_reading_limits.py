@@ -44,7 +44,7 @@ def test_a_budget_is_spent_to_its_last_byte():
     assert (raised.value.offset, raised.value.packet) == (7, 8)
     assert raised.value.message == (
         "decompressing yields more than 10 bytes; if the trace really is that large, raise the "
-        "limit (--max-expansion)"
+        "limit (max_expansion, --max-expansion)"
     )
 
 
@@ -360,7 +360,7 @@ def test_clocks_are_counted_up_to_the_limit():
         made.read_all()
     assert raised.value.message == (
         "snapshots name more than 3 clocks, or lists of clocks; if they really are that many, raise "
-        "the limit (--max-clocks)"
+        "the limit (max_clocks, --max-clocks)"
     )
 
 

@@ -215,7 +215,7 @@ def test_a_message_of_more_readings_than_clocks_are_allowed_is_refused():
         t.read_all()
     with (
         opened(data, max_clocks=99) as t,
-        pytest.raises(TraceError, match=r"more than 99 clocks.*\(--max-clocks\)"),
+        pytest.raises(TraceError, match=r"more than 99 clocks.*\(max_clocks, --max-clocks\)"),
     ):
         t.read_all()
 

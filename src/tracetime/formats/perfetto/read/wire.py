@@ -116,7 +116,7 @@ class Pass:
         except TooManyClocksError:
             raise TraceError(
                 f"snapshots name more than {self._importer.engine.most_nodes} clocks, or lists of "
-                "clocks; if they really are that many, raise the limit (--max-clocks)",
+                "clocks; if they really are that many, raise the limit (max_clocks, --max-clocks)",
                 self._importer.stop_offset,
                 self._importer.packets,
             ) from None
