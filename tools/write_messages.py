@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -379,12 +380,21 @@ def numbers(message: Message) -> list[str]:
     return [f"    {message.prefix}_{name.upper()} = {number}" for name, number in in_order]
 
 
-def members(field: Wanted) -> list[str]:
-    """The lines of a field in the struct of its message."""
-    c_type = "uint64_t" if field.repeated and field.c_type != "Span" else field.c_type
-    found = [(c_type, field.name), ("int64_t", f"n_{field.name}")]
-    found += [("bint", f"packed_{field.name}"), ("bint", f"has_{field.name}")]
-    return [f"    {kind} {name}" for kind, name in found if name in filled(field)]
+def members(fields: list[Wanted]) -> list[str]:
+    """The lines of a struct: its members by their type."""
+    by_type: dict[str, list[str]] = {}
+    for field in fields:
+        c_type = "uint64_t" if field.repeated and field.c_type != "Span" else field.c_type
+        found = [(c_type, field.name), ("int64_t", f"n_{field.name}")]
+        found += [("bint", f"packed_{field.name}"), ("bint", f"has_{field.name}")]
+        for kind, name in found:
+            if name in filled(field):
+                by_type.setdefault(kind, []).append(name)
+    return [
+        f"    {kind} {line.rstrip(',')}"
+        for kind, names in by_type.items()
+        for line in wrap(", ".join(names), 100 - len(f"    {kind} "))
+    ]
 
 
 def filled(field: Wanted) -> set[str]:
@@ -468,7 +478,7 @@ def reader(message: Message) -> list[str]:
     read = [fields[name] for name in message.read.split()]
     name = message.struct
     lines = ["", f"cdef struct {name}:"]
-    lines += [line for field in read for line in members(field)]
+    lines += members(read)
     if message.oneof:
         lines += [
             f"    uint32_t {message.oneof}           # the number of the first payload, 0: none",

@@ -89,9 +89,7 @@ cdef class Engine:
     cdef int64_t n_columns, columns_capacity
     cdef Series *series
     cdef int64_t n_series, series_capacity
-    cdef HashTable node_table
-    cdef HashTable column_table
-    cdef HashTable series_table
+    cdef HashTable node_table, column_table, series_table
     cdef uint64_t seed
     cdef int32_t *backwards
     cdef int64_t n_backwards, backwards_capacity
@@ -101,10 +99,7 @@ cdef class Engine:
     cdef int64_t packets_capacity
     cdef CachedConversion cache[CACHE_SIZE]
     cdef uint64_t random_state
-    cdef int64_t fault_position
-    cdef int64_t fell_by_ns
-    cdef int64_t source_ns
-    cdef int64_t steps
+    cdef int64_t fault_position, fell_by_ns, source_ns, steps
 
     cdef uint64_t _key_hash(self, const Key *key) noexcept nogil
     cdef uint64_t _column_hash(self, int32_t node, uint32_t hash) noexcept nogil
@@ -167,8 +162,7 @@ cdef class Router:
     cdef int64_t nodes_ready, distance_capacity, next_capacity
     cdef uint8_t *series_distance
     cdef int32_t *series_best
-    cdef int64_t series_ready, series_distance_capacity, series_best_capacity
-    cdef int64_t backwards_ready
+    cdef int64_t series_ready, series_distance_capacity, series_best_capacity, backwards_ready
     cdef int32_t *queue
     cdef int64_t queue_n, queue_capacity
     cdef int32_t *affected
@@ -211,8 +205,7 @@ cdef inline int convert_one(
     `source_ns` is the source's reading, in ns and absolute.
     """
     cdef int32_t target = router.target
-    cdef CachedConversion *cache = router.engine.cache
-    cdef CachedConversion *entry
+    cdef CachedConversion *cache = router.engine.cache, *entry
     cdef bint have_ns = False
     cdef int64_t ns = 0
     cdef int i

@@ -48,8 +48,7 @@ cdef inline int next_field(
 ) noexcept nogil:
     """Read the field at a place, and move the place behind it."""
     cdef const uint8_t *p = at[0]
-    cdef const uint8_t *stop
-    cdef const uint8_t *sign
+    cdef const uint8_t *stop, *sign
     cdef uint64_t size
     cdef int i
     stop = <const uint8_t *>memchr(p, c"\n", <size_t>(end - p))
@@ -227,8 +226,7 @@ def read_entries(const uint8_t[::1] data, int64_t longest):
     cdef const uint8_t *first = &data[0] if data.shape[0] else NULL
     cdef const uint8_t *p = first
     cdef const uint8_t *end = first + data.shape[0]
-    cdef const uint8_t *whole = first
-    cdef const uint8_t *wrong = NULL
+    cdef const uint8_t *whole = first, *wrong = NULL
     cdef Field field
     cdef int64_t *row = NULL
     cdef int fault = 0

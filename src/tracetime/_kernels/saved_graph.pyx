@@ -36,9 +36,7 @@ def state_of(Engine engine not None):
     series = np.empty((engine.n_series, 2), dtype=np.int64)
     backwards = np.empty(engine.n_backwards, dtype=np.int64)
     packets = copied(np.empty(engine.n_snapshots, dtype=np.uint64), engine.snapshot_packets)
-    cdef int64_t[:, ::1] clock_rows = clocks
-    cdef int64_t[:, ::1] column_rows = columns
-    cdef int64_t[:, ::1] series_rows = series
+    cdef int64_t[:, ::1] clock_rows = clocks, column_rows = columns, series_rows = series
     cdef int64_t[::1] backward = backwards
     for i in range(engine.n_nodes):
         node = &engine.nodes[i]

@@ -232,8 +232,7 @@ cdef class Slices:
     cdef Slice *slices
     cdef int64_t n, capacity
     cdef Stack *stacks
-    cdef int64_t n_stacks, stacks_capacity
-    cdef int64_t limit
+    cdef int64_t n_stacks, stacks_capacity, limit
     cdef readonly int64_t too_deep      # slices left out for their depth
     cdef readonly int64_t overlapping   # complete ones left out: they cross one that is open
     cdef readonly int64_t unmatched     # ends without a begin

@@ -121,8 +121,7 @@ def read_column(int32_t code, int64_t[::1] out, bint vary):
     vary: pause between them for varying times: the differences reveal the step of a clock only if
     they vary.
     """
-    cdef int64_t i, k
-    cdef int64_t wasted = 0
+    cdef int64_t i, k, wasted = 0
     cdef bint fine = True
     with nogil:
         for i in range(out.shape[0]):
@@ -335,10 +334,8 @@ cdef class Lag:
         most_ns: at some moment it was at least this; INT64_MIN before the first reading.
     """
 
-    cdef int32_t fine
-    cdef int32_t coarse
-    cdef readonly int64_t least_ns
-    cdef readonly int64_t most_ns
+    cdef int32_t fine, coarse
+    cdef readonly int64_t least_ns, most_ns
     cdef bint ended
 
     def __cinit__(self, int32_t fine, int32_t coarse):

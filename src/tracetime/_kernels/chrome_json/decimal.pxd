@@ -83,8 +83,7 @@ cdef inline bint scaled(const Decimal *d, int power, int64_t *out, bint *rounded
     """The number times 10^power to the nearest integer, halves away from zero; False: too large."""
     cdef int64_t kept = d.n_whole + d.exponent + power      # digits that count, zeros included
     cdef int64_t seen = 0
-    cdef uint64_t value = 0
-    cdef uint64_t most = <uint64_t>INT64_HIGH + d.negative
+    cdef uint64_t value = 0, most = <uint64_t>INT64_HIGH + d.negative
     cdef const uint8_t *p = d.digits
     cdef uint8_t digit
     cdef bint up = False

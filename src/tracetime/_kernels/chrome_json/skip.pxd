@@ -105,8 +105,7 @@ cdef inline const uint8_t *nested_end(
 
     Braces and brackets count alike.
     """
-    cdef uint64_t quotes, escapes, inside, opened, closed, both
-    cdef uint64_t in_string = 0
+    cdef uint64_t quotes, escapes, inside, opened, closed, both, in_string = 0
     cdef bint carry = False
     cdef int depth = 0, i
     too_deep[0] = False

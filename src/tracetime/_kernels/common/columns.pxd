@@ -32,8 +32,7 @@ cdef inline int bits_of(int64_t ns) noexcept nogil:
 
 cdef inline int cell_of(int64_t ns) noexcept nogil:
     """(decimal digits, powers of 2, powers of 5) of a time, as one number."""
-    cdef uint64_t size = <uint64_t>ns if ns >= 0 else 0 - <uint64_t>ns
-    cdef uint64_t fifth
+    cdef uint64_t size = <uint64_t>ns if ns >= 0 else 0 - <uint64_t>ns, fifth
     cdef int twos, fives = 0, digits
     if size == 0:
         return POWERS * POWERS - 1

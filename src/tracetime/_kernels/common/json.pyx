@@ -73,8 +73,7 @@ cdef int put_double(Bytes *out, double value) except -1 nogil:
 cdef int put_string(Json *json, const uint8_t *data, int64_t n) except -1 nogil:
     """A string of foreign bytes: escaped, and what is no UTF-8 as U+FFFD."""
     cdef Bytes *out = json.out
-    cdef const uint8_t *end = data + n
-    cdef const uint8_t *run = data
+    cdef const uint8_t *end = data + n, *run = data
     cdef int length, skip
     if n > json.limit - out.n:
         return ENOUGH

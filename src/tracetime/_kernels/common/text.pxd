@@ -151,8 +151,7 @@ cdef inline const uint8_t *keep_bytes(
     Arena *arena, const uint8_t *data, int64_t n
 ) except? NULL nogil:
     """A copy of n bytes, whose address stays."""
-    cdef Block *block = arena.first
-    cdef Block *made
+    cdef Block *block = arena.first, *made
     cdef int64_t size
     cdef uint8_t *place
     if block == NULL or block.size - block.used < n:
@@ -180,8 +179,7 @@ cdef inline const uint8_t *keep_bytes(
 
 
 cdef inline void let_go(Arena *arena) noexcept nogil:
-    cdef Block *block = arena.first
-    cdef Block *next
+    cdef Block *block = arena.first, *next
     while block != NULL:
         next = block.next
         free(block)

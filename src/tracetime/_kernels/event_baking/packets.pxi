@@ -39,9 +39,7 @@ cdef class EventPackets:
         early: slices before time 0, which Perfetto does not take: they are left out.
     """
 
-    cdef readonly int64_t kept
-    cdef readonly int64_t forced
-    cdef readonly int64_t early
+    cdef readonly int64_t kept, forced, early
     cdef uint32_t sequence, clock, machine
     cdef Bytes out, body, closings, inner
     cdef Arguments arguments

@@ -45,8 +45,7 @@ cdef class Series:
         )
 
     cdef int read_object(self, int64_t row, Span args) except -1 nogil:
-        cdef const uint8_t *at
-        cdef const uint8_t *end
+        cdef const uint8_t *at, *end
         cdef Value key, value
         cdef double number
         cdef int64_t before = self.ends.n, others = 0

@@ -10,8 +10,7 @@ cdef class Texts:
     codes: int32, -1 for none. ends: int32, where each text ends. text: UTF-8.
     """
 
-    cdef const int32_t[::1] codes
-    cdef const int32_t[::1] ends
+    cdef const int32_t[::1] codes, ends
     cdef const uint8_t[::1] text
 
     def __init__(self, const int32_t[::1] codes, const int32_t[::1] ends, const uint8_t[::1] text):
@@ -46,9 +45,7 @@ cdef class Details:
     names, categories: texts. args: objects of JSON, or None.
     """
 
-    cdef Texts names
-    cdef Texts categories
-    cdef Texts args
+    cdef Texts names, categories, args
 
     def __init__(self, Texts names not None, Texts categories not None, Texts args):
         self.names, self.categories, self.args = names, categories, args
@@ -109,8 +106,7 @@ cdef class Arguments:
 
     cdef int put(self, Span args, Bytes *event) except -1 nogil:
         """The members of an object as debug annotations."""
-        cdef const uint8_t *at
-        cdef const uint8_t *end
+        cdef const uint8_t *at, *end
         cdef Value key, value
         if not open_object(&self.padded, args, &at, &end):
             return 0

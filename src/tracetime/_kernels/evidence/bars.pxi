@@ -17,8 +17,7 @@ cdef void put(
     Table *table, int64_t first, int64_t kind, int64_t k, int64_t next_k, const Bar *bar,
     const Curve *curve
 ) noexcept nogil:
-    cdef int64_t i = table.n
-    cdef int64_t *cell = table.cells + 4 * i
+    cdef int64_t i = table.n, *cell = table.cells + 4 * i
     table.starts[i] = first
     cell[0], cell[1], cell[2], cell[3] = kind, k, next_k, bar.at
     table.bars[i] = bar[0]
@@ -107,8 +106,7 @@ cdef bint parted(const Bar *bar, const Bar *limit, int64_t first, int64_t last) 
 
     Their difference is greatest at an end of the row, or where two lines of a hull cross.
     """
-    cdef const Line *one
-    cdef const Line *two
+    cdef const Line *one, *two
     cdef int side
     cdef int64_t cross
     cdef int128 fall
@@ -312,8 +310,7 @@ cdef int64_t last_at_value(const Parts *p, int64_t m) noexcept nogil:
 
 cdef void add_ends(Table *table, const Parts *p, bint after) noexcept nogil:
     cdef const Run *run = &p.runs[p.n_runs - 1 if after else 0]
-    cdef int64_t k = run.last if after else run.first
-    cdef int64_t kind = AFTER if after else BEFORE
+    cdef int64_t k = run.last if after else run.first, kind = AFTER if after else BEFORE
     cdef int64_t first = p.a[k] if after else INT64_LOW
     cdef Bar bar
     cdef Curve curve = straight(p, k, p.a[k])

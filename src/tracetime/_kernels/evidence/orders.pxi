@@ -90,8 +90,7 @@ cdef int64_t fifth(
 cdef void suspect(Bounds *b, int64_t start, int64_t end, int64_t step) noexcept nogil:
     """Mark in `clashes` the bounds that contradict one before them, in a direction."""
     cdef Reach reach = nothing()
-    cdef int64_t k = start if step > 0 else end
-    cdef int64_t stop = end if step > 0 else start
+    cdef int64_t k = start if step > 0 else end, stop = end if step > 0 else start
     while True:
         if b.keep[k]:
             if misses(b, &reach, k):

@@ -17,8 +17,7 @@ cdef inline void predict(State *s, double d, double q) noexcept nogil:
 
 cdef inline void update(State *s, double y, double r) noexcept nogil:
     """Take in an offset of variance r."""
-    cdef double total = s.p00 + r, missed = y - s.offset
-    cdef double k0 = s.p00 / total, k1 = s.p01 / total
+    cdef double total = s.p00 + r, missed = y - s.offset, k0 = s.p00 / total, k1 = s.p01 / total
     s.offset += k0 * missed
     s.rate += k1 * missed
     s.p11 -= k1 * s.p01
@@ -31,8 +30,7 @@ cdef inline void back(State *s, const State *next, double d, double q) noexcept 
     cdef State ahead = s[0]
     cdef double determinant, g00, g01, g10, g11, e0, e1, v00, v01, v11
     # The covariance of the state with the one predicted from it: P F'.
-    cdef double c00 = s.p00 + d * s.p01, c01 = s.p01
-    cdef double c10 = s.p01 + d * s.p11, c11 = s.p11
+    cdef double c00 = s.p00 + d * s.p01, c01 = s.p01, c10 = s.p01 + d * s.p11, c11 = s.p11
     predict(&ahead, d, q)
     determinant = ahead.p00 * ahead.p11 - ahead.p01 * ahead.p01
     if not determinant > 0.0:
@@ -72,8 +70,7 @@ cdef struct Model:
 
 cdef inline double variance(const Model *model, double half) noexcept nogil:
     """Of a snapshot's offset: uniform over its interval, or less where the floor is systematic."""
-    cdef double above = half - model.noise_floor
-    cdef double least = 0.1 * model.noise_floor
+    cdef double above = half - model.noise_floor, least = 0.1 * model.noise_floor
     return model.noise_scale * (above * above + least * least) / 3.0 + 1.0 / 12.0
 
 
@@ -192,9 +189,7 @@ def smooth_runs(
     cdef int64_t n = a.shape[0], i, k, size, begin_k
     cdef double *space = <double *>malloc(<size_t>(2 * n + 1) * sizeof(double))
     cdef State *states = <State *>malloc(<size_t>(n + 1) * sizeof(State))
-    cdef double *x = space
-    cdef double *y = space + n
-    cdef double line
+    cdef double *x = space, *y = space + n, line
     cdef Model model
     result = np.zeros((n, 2))
     cdef double[:, ::1] out = result

@@ -246,10 +246,8 @@ cdef int64_t partition(
 
     starts: the first index of each, as numbered from the left, in the direction's order.
     """
-    cdef int64_t k = last if t.backwards else first
-    cdef int64_t step = -1 if t.backwards else 1
-    cdef int64_t end = first - 1 if t.backwards else last + 1
-    cdef int64_t n = 0
+    cdef int64_t k = last if t.backwards else first, step = -1 if t.backwards else 1
+    cdef int64_t end = first - 1 if t.backwards else last + 1, n = 0
     if not t.backwards:
         starts[0] = first
         n = 1
@@ -287,8 +285,7 @@ def cores(
     cdef int64_t count = 0
     cdef Stretch t
     cdef int64_t *space = <int64_t *>malloc(<size_t>(4 * (n + 1)) * sizeof(int64_t))
-    cdef int64_t *lefts
-    cdef int64_t *rights
+    cdef int64_t *lefts, *rights
     if space == NULL:
         raise MemoryError
     out = np.empty((5, n), dtype=np.int64)

@@ -71,8 +71,7 @@ def fastest(
     cdef const double *po = &offset[0] if knots else NULL
     cdef const double *pr = &rate[0] if knots else NULL
     highs, lows = np.full(windows, INFINITY), np.full(windows, -INFINITY)
-    cdef double[::1] up = highs
-    cdef double[::1] down = lows
+    cdef double[::1] up = highs, down = lows
     with nogil:
         for k in range(n):
             while at + 1 < knots and px[at + 1] <= t[k]:
@@ -158,8 +157,7 @@ def knee(
     cdef double[::1] left = np.empty(n)
     cdef double[::1] right = np.empty(n)
     cdef State *states = <State *>malloc(<size_t>(2 * n + 1) * sizeof(State))
-    cdef State *later = states + n
-    cdef State other
+    cdef State *later = states + n, other
     if states == NULL:
         raise MemoryError
     try:

@@ -72,8 +72,7 @@ cdef int hop_array(
     lowest, highest: the values that take a snapshot's offset and do not overflow.
     Returns whether anything overflowed; with `bad` NULL it stops there.
     """
-    cdef int64_t i = 0, size, index, run, stop
-    cdef int64_t low, offset, v
+    cdef int64_t i = 0, size, index, run, stop, low, offset, v
     cdef uint64_t width
     cdef bint overflowed = False
     while i < n:

@@ -111,8 +111,7 @@ cdef class Router:
 
     cdef int _reserve(self) except -1 nogil:
         """Make room for the engine's clocks and series; new clocks have no path."""
-        cdef int64_t n_nodes = self.engine.n_nodes
-        cdef int64_t n_series = self.engine.n_series
+        cdef int64_t n_nodes = self.engine.n_nodes, n_series = self.engine.n_series
         grow(<void **>&self.distance, &self.distance_capacity, n_nodes, sizeof(uint8_t))
         grow(<void **>&self.next_hop, &self.next_capacity, n_nodes, sizeof(Hop))
         grow(
@@ -218,8 +217,7 @@ cdef class Router:
         """Let a new series offer its nearest member to the others."""
         cdef Series *s = &self.engine.series[series]
         cdef Node *nodes = self.engine.nodes
-        cdef int32_t best = -1
-        cdef int32_t i
+        cdef int32_t best = -1, i
         self._spend(s.n)
         for i in range(s.n):
             if self.distance[s.nodes[i]] == FAR:
@@ -345,13 +343,10 @@ cdef class Router:
         cdef Node *nodes = self.engine.nodes
         cdef Path path
         cdef CachedConversion *entry
-        cdef Column *here
-        cdef Column *there
-        cdef int64_t index, counterpart, low, high, hop_ns
-        cdef int64_t translation_ns = 0
+        cdef Column *here, *there
+        cdef int64_t index, counterpart, low, high, hop_ns, translation_ns = 0
         cdef bint keep = True
-        cdef int64_t from_ns = INT64_LOW
-        cdef int64_t to_ns = INT64_HIGH
+        cdef int64_t from_ns = INT64_LOW, to_ns = INT64_HIGH
         cdef int i
         if source < 0 or not nodes[source].seen:
             return UNKNOWN_SOURCE_CLOCK

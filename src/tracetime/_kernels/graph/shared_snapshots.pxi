@@ -68,8 +68,7 @@ cdef int64_t _shared(
     """The readings of all snapshots that two clocks share, in file order; returns how many."""
     cdef Series *s
     cdef Column *one
-    cdef Node *few
-    cdef Node *many
+    cdef Node *few, *many
     cdef int64_t j, here, there, at = 0, n = 0
     cdef int32_t series
     cdef bint ascending = True
@@ -105,8 +104,7 @@ def pairs(Engine engine not None, tuple first, tuple second):
     From every snapshot that has both and was taken whole.
     """
     cdef Shared *found = NULL
-    cdef int64_t capacity = 0
-    cdef int64_t i, n
+    cdef int64_t capacity = 0, i, n
     cdef int64_t[:, ::1] out
     try:
         n = _shared(
@@ -187,8 +185,7 @@ def variations(
         none do; the largest change of the offset from one snapshot to the next, and its greatest
         difference, ns, each summed over the hops.
     """
-    cdef int64_t i, n
-    cdef int64_t capacity = 0
+    cdef int64_t i, n, capacity = 0
     cdef int32_t node, h
     cdef Path path
     cdef Shared *found = NULL
@@ -199,8 +196,7 @@ def variations(
     hops = np.full(len(sources), -1, dtype=np.int8)
     change, drift = np.zeros(len(sources)), np.zeros(len(sources))
     cdef signed char[::1] hops_out = hops
-    cdef double[::1] change_out = change
-    cdef double[::1] drift_out = drift
+    cdef double[::1] change_out = change, drift_out = drift
     if router is None:
         return hops, change, drift
     if spans is not None and (spans.shape[0] != len(sources) or spans.shape[1] != 2):
@@ -240,8 +236,7 @@ def extents(Engine engine not None, const int64_t[::1] ones, const int64_t[::1] 
         int64, a row for each pair: how many readings, the least and the greatest (INT64_MAX and
         INT64_MIN where there are no readings).
     """
-    cdef int64_t capacity = 0
-    cdef int64_t i, j, n
+    cdef int64_t capacity = 0, i, j, n
     cdef Shared *found = NULL
     _check_pairs(engine, ones, others)
     made = np.empty((ones.shape[0], 3), dtype=np.int64)
@@ -274,8 +269,7 @@ def steady(Engine engine not None, const int64_t[::1] ones, const int64_t[::1] o
     The offset is the same in all and both clocks rise: 1, uint8; 2 where there is one such snapshot
     at most. Several of a pair that is very far apart are not steady.
     """
-    cdef int64_t capacity = 0
-    cdef int64_t i, j, n, offset, again
+    cdef int64_t capacity = 0, i, j, n, offset, again
     cdef Shared *found = NULL
     _check_pairs(engine, ones, others)
     made = np.zeros(ones.shape[0], dtype=np.uint8)

@@ -11,8 +11,7 @@ def add_snapshots(
     cdef int64_t n = len(keys)
     cdef int64_t row
     cdef int fault = FAULT_NONE
-    cdef int32_t trace_node = -1
-    cdef int32_t *nodes
+    cdef int32_t trace_node = -1, *nodes
     if values.shape[1] != n or units.shape[0] != n or incremental.shape[0] != n or n == 0:
         raise ValueError("one column of values, unit and flag for each clock")
     nodes = <int32_t *>malloc(<size_t>n * sizeof(int32_t))
@@ -57,8 +56,7 @@ def clocks(Engine engine not None):
     """By clock seen: (number, unit_ns, incremental, monotonic, snapshots, first_ns, last_ns)."""
     cdef int64_t i
     cdef Node *node
-    cdef Column *column
-    cdef Column *known
+    cdef Column *column, *known
     cdef int64_t[::1] n_readings = np.zeros(engine.n_nodes, dtype=np.int64)
     # Of the columns of a clock, the one that began first, and the one that ended last.
     cdef int64_t[::1] first = np.full(engine.n_nodes, -1, dtype=np.int64)
@@ -295,8 +293,7 @@ def hop_columns(Engine engine not None, int32_t source_column, int32_t target_co
         raise IndexError("no such column")
     cdef Column *here = &engine.columns[source_column]
     cdef Column *there = &engine.columns[target_column]
-    cdef int64_t n = here.n
-    cdef int64_t i, j = 0, offset
+    cdef int64_t n = here.n, i, j = 0, offset
     made = np.empty((4, n), dtype=np.int64)
     cdef int64_t[:, ::1] out = made
     with nogil:

@@ -104,8 +104,7 @@ cdef struct Scale:
 cdef inline Scale scale_of(uint8_t resolution, int64_t offset_s) noexcept nogil:
     """resolution: if_tsresol, a negative power of 10, or with the top bit of 2."""
     cdef Scale scale
-    cdef int n = resolution & 0x7f
-    cdef int i
+    cdef int n = resolution & 0x7f, i
     scale.times, scale.parts, scale.offset_s = 1, 1, offset_s
     if resolution & 0x80:
         scale.times = 1_000_000_000
@@ -125,8 +124,7 @@ cdef inline bint to_ns(
 
     more: by how many ns the clock may have read more when it read so many whole ticks.
     """
-    cdef uint128 first = <uint128>ticks * scale.times
-    cdef uint128 next = first + scale.times
+    cdef uint128 first = <uint128>ticks * scale.times, next = first + scale.times
     cdef uint128 begin = first // scale.parts
     cdef uint128 last = (next - 1) // scale.parts
     cdef int128 whole = <int128>begin + <int128>scale.offset_s * 1_000_000_000

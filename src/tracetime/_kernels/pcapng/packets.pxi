@@ -42,8 +42,7 @@ cdef class Packets:
     cdef int64_t _base                  # where the data begins in the file
     cdef int64_t _first                 # the first interface of the section; -1 before any
     cdef bint _big, _is_pcap, _begun
-    cdef int64_t *_rows
-    cdef int64_t _rows_capacity, _n
+    cdef int64_t *_rows, _rows_capacity, _n
 
     def __init__(self, int64_t longest, int64_t most_interfaces):
         self.interfaces = []
@@ -148,8 +147,7 @@ cdef class Packets:
         self, const uint8_t *p, const uint8_t *end, const uint8_t *first, int64_t *size
     ) except -1 nogil:
         """A packet of a pcap file."""
-        cdef int64_t *row
-        cdef int64_t captured
+        cdef int64_t *row, captured
         cdef uint64_t a_second = 1_000_000_000
         if end - p < 16:
             return INCOMPLETE
@@ -261,8 +259,7 @@ cdef class Packets:
         self, const uint8_t *p, const uint8_t *end, const uint8_t *first, bint is_old
     ) except -1 nogil:
         cdef Option option
-        cdef int64_t on, captured, padded
-        cdef int64_t *row
+        cdef int64_t on, captured, padded, *row
         cdef int found
         cdef bint is_count
         cdef uint64_t dropped = 0

@@ -64,8 +64,7 @@ cdef class ClockTracker:
     cdef uint64_t packet, offset
     # one snapshot's clocks
     cdef int32_t *clock_nodes
-    cdef int64_t *clock_values
-    cdef int64_t *clock_units
+    cdef int64_t *clock_values, *clock_units
     cdef uint8_t *clock_incremental
     cdef int64_t nodes_capacity, values_capacity, units_capacity, incremental_capacity
     cdef EventSamples samples
@@ -143,8 +142,7 @@ cdef struct Unused:
 cdef class RemoteSyncs:
     # the current message
     cdef Reading *readings
-    cdef int64_t n_readings, readings_capacity
-    cdef int64_t n_rounds
+    cdef int64_t n_readings, readings_capacity, n_rounds
     cdef Round *rows
     cdef int64_t n_rows, rows_capacity
     cdef Instant *instants
@@ -153,9 +151,7 @@ cdef class RemoteSyncs:
     cdef Box *boxes
     cdef int64_t n_boxes, boxes_capacity
     cdef Unused *unused
-    cdef int64_t n_unused, unused_capacity
-    cdef int64_t *worked_out
-    cdef int64_t n_worked_out, worked_out_capacity
+    cdef int64_t n_unused, unused_capacity, *worked_out, n_worked_out, worked_out_capacity
 
     cdef bint read(self, Span message, int64_t most) except -1 nogil
     cdef bint read_round(self, Span synced, int64_t most) except -1 nogil

@@ -93,11 +93,9 @@ cdef inline bint count_is(Span packed, int64_t n) noexcept nogil:
 
 cdef inline bint is_measured(const Extension *e, int64_t n) noexcept nogil:
     """Whether an extension has plausible measurements of n clocks."""
-    cdef const uint8_t *centre = e.centres.data
-    cdef const uint8_t *half = e.halves.data
+    cdef const uint8_t *centre = e.centres.data, *half = e.halves.data
     cdef uint64_t value
-    cdef int64_t i, c, h
-    cdef int64_t most = <int64_t>1 << MOST_BITS
+    cdef int64_t i, c, h, most = <int64_t>1 << MOST_BITS
     if n == 0 or not e.has_reference or e.reference >= <uint64_t>n:
         return False
     if not (count_is(e.centres, n) and count_is(e.halves, n)):

@@ -47,14 +47,8 @@ cdef class Rows:
     cdef int8_t *kind
     cdef uint32_t *item
     cdef uint16_t *payload
-    cdef uint32_t *packet_sequence
-    cdef uint32_t *sequence
-    cdef uint32_t *machine
-    cdef uint32_t *clock
-    cdef uint32_t *snapshots
-    cdef int64_t *timestamp
-    cdef int64_t *trace_time
-    cdef int64_t *source_ns
+    cdef uint32_t *packet_sequence, *sequence, *machine, *clock, *snapshots
+    cdef int64_t *timestamp, *trace_time, *source_ns
     cdef int8_t *status
     cdef uint64_t *offset
     cdef object arrays

@@ -546,39 +546,15 @@ cdef enum:
 
 cdef struct TracePacket:
     uint64_t timestamp
-    bint has_timestamp
-    uint32_t trusted_packet_sequence_id
-    bint has_trusted_packet_sequence_id
-    uint32_t timestamp_clock_id
-    bint has_timestamp_clock_id
-    uint32_t sequence_flags
-    bint incremental_state_cleared
-    uint32_t previous_packet_dropped
-    uint32_t machine_id
-    bint first_packet_on_sequence
-    Span trace_packet_defaults
-    Span interned_data
-    Span tracetime_snapshot
-    Span tracetime_source
-    Span track_event
-    Span ftrace_events
-    Span clock_snapshot
-    Span track_descriptor
-    Span process_tree
-    Span thread_descriptor
-    Span process_descriptor
-    Span remote_clock_sync
-    Span service_event
-    Span extension_descriptor
-    Span chrome_events
-    Span chrome_metadata
-    Span system_info
-    Span profile_packet
-    Span perf_sample
-    Span compressed_packets
-    Span zstd_compressed_packets
-    Span synchronization_marker
-    Span trace_config
+    bint has_timestamp, has_trusted_packet_sequence_id, has_timestamp_clock_id
+    bint incremental_state_cleared, first_packet_on_sequence
+    uint32_t trusted_packet_sequence_id, timestamp_clock_id, sequence_flags
+    uint32_t previous_packet_dropped, machine_id
+    Span trace_packet_defaults, interned_data, tracetime_snapshot, tracetime_source, track_event
+    Span ftrace_events, clock_snapshot, track_descriptor, process_tree, thread_descriptor
+    Span process_descriptor, remote_clock_sync, service_event, extension_descriptor, chrome_events
+    Span chrome_metadata, system_info, profile_packet, perf_sample, compressed_packets
+    Span zstd_compressed_packets, synchronization_marker, trace_config
     uint32_t data           # the number of the first payload, 0: none
     Span payload            # the last one of bytes
     int64_t n_data           # how many
@@ -688,10 +664,8 @@ cdef inline bint read_trace_packet(Span s, TracePacket *m) noexcept nogil:
 
 cdef struct ClockSnapshotClock:
     uint32_t clock_id
-    uint64_t timestamp
-    bint has_timestamp
-    bint is_incremental
-    uint64_t unit_multiplier_ns
+    uint64_t timestamp, unit_multiplier_ns
+    bint has_timestamp, is_incremental
 
 
 cdef inline bint read_clock_snapshot_clock(Span s, ClockSnapshotClock *m) noexcept nogil:
@@ -722,19 +696,12 @@ cdef inline bint read_clock_snapshot_clock(Span s, ClockSnapshotClock *m) noexce
 
 cdef struct FtraceEventBundle:
     uint32_t cpu
-    bint has_cpu
+    bint has_cpu, has_ftrace_clock, has_ftrace_timestamp, has_boot_timestamp
+    bint has_last_read_event_timestamp, has_previous_bundle_end_timestamp, lost_events
     Span compact_sched
     int32_t ftrace_clock
-    bint has_ftrace_clock
-    int64_t ftrace_timestamp
-    bint has_ftrace_timestamp
-    int64_t boot_timestamp
-    bint has_boot_timestamp
-    uint64_t last_read_event_timestamp
-    bint has_last_read_event_timestamp
-    uint64_t previous_bundle_end_timestamp
-    bint has_previous_bundle_end_timestamp
-    bint lost_events
+    int64_t ftrace_timestamp, boot_timestamp
+    uint64_t last_read_event_timestamp, previous_bundle_end_timestamp
 
 
 cdef inline bint read_ftrace_event_bundle(Span s, FtraceEventBundle *m) noexcept nogil:
@@ -781,15 +748,8 @@ cdef inline bint read_ftrace_event_bundle(Span s, FtraceEventBundle *m) noexcept
 
 
 cdef struct FtraceEventBundleCompactSched:
-    Span switch_timestamp
-    Span switch_prev_state
-    Span switch_next_pid
-    Span switch_next_prio
-    Span switch_next_comm_index
-    Span waking_timestamp
-    Span waking_pid
-    Span waking_target_cpu
-    Span waking_prio
+    Span switch_timestamp, switch_prev_state, switch_next_pid, switch_next_prio
+    Span switch_next_comm_index, waking_timestamp, waking_pid, waking_target_cpu, waking_prio
     Span waking_comm_index
     int64_t n_intern_table
 
@@ -841,10 +801,8 @@ cdef inline bint read_ftrace_event_bundle_compact_sched(Span s, FtraceEventBundl
 
 cdef struct SchedWakingFtraceEvent:
     Span comm
-    int32_t pid
-    bint has_pid
-    int32_t target_cpu
-    bint has_target_cpu
+    int32_t pid, target_cpu
+    bint has_pid, has_target_cpu
 
 
 cdef inline bint read_sched_waking_ftrace_event(Span s, SchedWakingFtraceEvent *m) noexcept nogil:
@@ -872,13 +830,10 @@ cdef inline bint read_sched_waking_ftrace_event(Span s, SchedWakingFtraceEvent *
 
 
 cdef struct SchedSwitchFtraceEvent:
-    Span prev_comm
-    int32_t prev_pid
-    bint has_prev_pid
+    Span prev_comm, next_comm
+    int32_t prev_pid, next_pid
+    bint has_prev_pid, has_next_pid
     int64_t prev_state
-    Span next_comm
-    int32_t next_pid
-    bint has_next_pid
 
 
 cdef inline bint read_sched_switch_ftrace_event(Span s, SchedSwitchFtraceEvent *m) noexcept nogil:
@@ -968,8 +923,7 @@ cdef inline bint read_task_rename_ftrace_event(Span s, TaskRenameFtraceEvent *m)
 
 
 cdef struct BinderTransactionFtraceEvent:
-    int32_t debug_id
-    int32_t reply
+    int32_t debug_id, reply
     uint32_t flags
 
 
@@ -996,8 +950,7 @@ cdef inline bint read_binder_transaction_ftrace_event(Span s, BinderTransactionF
 
 
 cdef struct DmaFenceInitFtraceEvent:
-    uint32_t context
-    uint32_t seqno
+    uint32_t context, seqno
     Span timeline
 
 
@@ -1024,12 +977,9 @@ cdef inline bint read_dma_fence_init_ftrace_event(Span s, DmaFenceInitFtraceEven
 
 
 cdef struct AndroidLogPacketLogEvent:
-    int32_t pid
-    bint has_pid
-    int32_t tid
-    bint has_tid
+    int32_t pid, tid
+    bint has_pid, has_tid, has_timestamp
     uint64_t timestamp
-    bint has_timestamp
     Span tag
 
 
@@ -1062,12 +1012,8 @@ cdef inline bint read_android_log_packet_log_event(Span s, AndroidLogPacketLogEv
 
 
 cdef struct ProfilePacketProcessHeapSamples:
-    uint64_t pid
-    bint has_pid
-    uint64_t timestamp
-    bint has_timestamp
-    uint64_t start_timestamp
-    bint has_start_timestamp
+    uint64_t pid, timestamp, start_timestamp
+    bint has_pid, has_timestamp, has_start_timestamp
 
 
 cdef inline bint read_profile_packet_process_heap_samples(Span s, ProfilePacketProcessHeapSamples *m) noexcept nogil:
@@ -1096,11 +1042,9 @@ cdef inline bint read_profile_packet_process_heap_samples(Span s, ProfilePacketP
 
 
 cdef struct ProcessTreeThread:
-    int32_t tid
-    bint has_tid
+    int32_t tid, tgid
+    bint has_tid, has_tgid
     Span name
-    int32_t tgid
-    bint has_tgid
 
 
 cdef inline bint read_process_tree_thread(Span s, ProcessTreeThread *m) noexcept nogil:
@@ -1128,14 +1072,11 @@ cdef inline bint read_process_tree_thread(Span s, ProcessTreeThread *m) noexcept
 
 
 cdef struct ProcessTreeProcess:
-    int32_t pid
-    bint has_pid
-    int32_t ppid
+    int32_t pid, ppid
+    bint has_pid, cmdline_is_comm, has_process_start_from_boot
     Span cmdline
     int64_t n_cmdline
-    bint cmdline_is_comm
     uint64_t process_start_from_boot
-    bint has_process_start_from_boot
 
 
 cdef inline bint read_process_tree_process(Span s, ProcessTreeProcess *m) noexcept nogil:
@@ -1171,35 +1112,15 @@ cdef inline bint read_process_tree_process(Span s, ProcessTreeProcess *m) noexce
 
 cdef struct TrackEvent:
     int32_t type
-    bint has_type
-    uint64_t track_uuid
-    bint has_track_uuid
-    uint64_t name_iid
-    uint64_t category_iids
-    int64_t n_category_iids
-    bint packed_category_iids
-    Span legacy_event
-    Span debug_annotations
-    int64_t timestamp_delta_us
-    bint has_timestamp_delta_us
-    int64_t timestamp_absolute_us
-    Span name
-    Span categories
-    int64_t n_categories
-    int64_t counter_value
-    bint has_counter_value
-    double double_counter_value
-    bint has_double_counter_value
-    bint has_thread_time_delta_us
-    bint has_thread_instruction_count_delta
-    int64_t n_extra_counter_values
+    bint has_type, has_track_uuid, packed_category_iids, has_timestamp_delta_us, has_counter_value
+    bint has_double_counter_value, has_thread_time_delta_us, has_thread_instruction_count_delta
     bint packed_extra_counter_values
-    int64_t n_extra_counter_track_uuids
-    int64_t n_extra_double_counter_values
-    int64_t n_flow_ids
-    int64_t n_terminating_flow_ids
-    int64_t n_flow_ids_old
-    int64_t n_terminating_flow_ids_old
+    uint64_t track_uuid, name_iid, category_iids
+    int64_t n_category_iids, timestamp_delta_us, timestamp_absolute_us, n_categories, counter_value
+    int64_t n_extra_counter_values, n_extra_counter_track_uuids, n_extra_double_counter_values
+    int64_t n_flow_ids, n_terminating_flow_ids, n_flow_ids_old, n_terminating_flow_ids_old
+    Span legacy_event, debug_annotations, name, categories
+    double double_counter_value
 
 
 # long: a branch for each field
@@ -1284,9 +1205,8 @@ cdef inline bint read_track_event(Span s, TrackEvent *m) noexcept nogil:
 
 
 cdef struct TrackEventTime:
-    int64_t timestamp_delta_us
+    int64_t timestamp_delta_us, timestamp_absolute_us
     bint has_timestamp_delta_us
-    int64_t timestamp_absolute_us
 
 
 cdef inline bint read_track_event_time(Span s, TrackEventTime *m) noexcept nogil:
@@ -1310,27 +1230,12 @@ cdef inline bint read_track_event_time(Span s, TrackEventTime *m) noexcept nogil
 
 
 cdef struct TrackEventLegacyEvent:
-    uint64_t name_iid
-    int32_t phase
-    bint has_phase
+    uint64_t name_iid, unscoped_id, bind_id, local_id, global_id
+    int32_t phase, flow_direction, instant_event_scope, pid_override, tid_override
+    bint has_phase, has_duration_us, has_unscoped_id, has_bind_id, has_local_id, has_global_id
+    bint has_instant_event_scope, has_pid_override, has_tid_override
     int64_t duration_us
-    bint has_duration_us
-    uint64_t unscoped_id
-    bint has_unscoped_id
     Span id_scope
-    uint64_t bind_id
-    bint has_bind_id
-    uint64_t local_id
-    bint has_local_id
-    uint64_t global_id
-    bint has_global_id
-    int32_t flow_direction
-    int32_t instant_event_scope
-    bint has_instant_event_scope
-    int32_t pid_override
-    bint has_pid_override
-    int32_t tid_override
-    bint has_tid_override
 
 
 cdef inline bint read_track_event_legacy_event(Span s, TrackEventLegacyEvent *m) noexcept nogil:
@@ -1392,24 +1297,11 @@ cdef inline bint read_track_event_legacy_event(Span s, TrackEventLegacyEvent *m)
 
 
 cdef struct TrackDescriptor:
-    uint64_t uuid
-    bint has_uuid
-    uint64_t parent_uuid
-    Span name
-    Span static_name
-    Span atrace_name
-    Span thread
-    Span process
-    Span counter
-    Span chrome_thread
-    Span chrome_process
-    int32_t child_ordering
-    bint disallow_merging_with_system_tracks
-    int32_t sibling_merge_behavior
-    Span sibling_merge_key
-    uint64_t sibling_merge_key_int
-    bint has_sibling_merge_key_int
-    Span state
+    uint64_t uuid, parent_uuid, sibling_merge_key_int
+    bint has_uuid, disallow_merging_with_system_tracks, has_sibling_merge_key_int
+    Span name, static_name, atrace_name, thread, process, counter, chrome_thread, chrome_process
+    Span sibling_merge_key, state
+    int32_t child_ordering, sibling_merge_behavior
 
 
 # long: a branch for each field
@@ -1477,14 +1369,10 @@ cdef inline bint read_track_descriptor(Span s, TrackDescriptor *m) noexcept nogi
 
 
 cdef struct ThreadDescriptor:
-    int32_t pid
-    bint has_pid
-    int64_t tid
-    bint has_tid
-    int32_t chrome_thread_type
-    bint has_chrome_thread_type
+    int32_t pid, chrome_thread_type
+    bint has_pid, has_tid, has_chrome_thread_type
+    int64_t tid, reference_timestamp_us
     Span thread_name
-    int64_t reference_timestamp_us
 
 
 cdef inline bint read_thread_descriptor(Span s, ThreadDescriptor *m) noexcept nogil:
@@ -1519,10 +1407,8 @@ cdef inline bint read_thread_descriptor(Span s, ThreadDescriptor *m) noexcept no
 
 
 cdef struct ProcessDescriptor:
-    int32_t pid
-    bint has_pid
-    int32_t chrome_process_type
-    bint has_chrome_process_type
+    int32_t pid, chrome_process_type
+    bint has_pid, has_chrome_process_type
     Span process_name
 
 
@@ -1552,8 +1438,7 @@ cdef inline bint read_process_descriptor(Span s, ProcessDescriptor *m) noexcept 
 
 cdef struct ChromeThreadDescriptor:
     int32_t thread_type
-    bint has_thread_type
-    bint is_sandboxed_tid
+    bint has_thread_type, is_sandboxed_tid
 
 
 cdef inline bint read_chrome_thread_descriptor(Span s, ChromeThreadDescriptor *m) noexcept nogil:
@@ -1577,12 +1462,8 @@ cdef inline bint read_chrome_thread_descriptor(Span s, ChromeThreadDescriptor *m
 
 
 cdef struct PerfSample:
-    uint32_t cpu
-    bint has_cpu
-    uint32_t pid
-    bint has_pid
-    uint32_t tid
-    bint has_tid
+    uint32_t cpu, pid, tid
+    bint has_cpu, has_pid, has_tid
 
 
 cdef inline bint read_perf_sample(Span s, PerfSample *m) noexcept nogil:
@@ -1612,11 +1493,8 @@ cdef inline bint read_perf_sample(Span s, PerfSample *m) noexcept nogil:
 
 cdef struct EtwTraceEvent:
     uint64_t timestamp
-    bint has_timestamp
-    uint32_t cpu
-    bint has_cpu
-    uint32_t thread_id
-    bint has_thread_id
+    bint has_timestamp, has_cpu, has_thread_id
+    uint32_t cpu, thread_id
 
 
 cdef inline bint read_etw_trace_event(Span s, EtwTraceEvent *m) noexcept nogil:

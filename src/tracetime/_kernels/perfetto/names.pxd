@@ -81,8 +81,7 @@ cdef class InternedData:
     cdef uint64_t seed
     cdef Place *places
     cdef int64_t n_places, places_capacity
-    cdef Interning *newest
-    cdef Interning *oldest
+    cdef Interning *newest, *oldest
     cdef int64_t limit, held
     cdef readonly int64_t left_out
     cdef Bytes scratch
@@ -181,9 +180,7 @@ cdef class Batch:
     cdef int64_t number, n, written
     cdef Strings[N_TEXTS] strings
     cdef Bytes args
-    cdef int32_t *args_ends
-    cdef int32_t *cpus
-    cdef int32_t *pids
+    cdef int32_t *args_ends, *cpus, *pids
     cdef int64_t *tids
     cdef uint64_t *tracks
     cdef double *values

@@ -413,10 +413,7 @@ def decode_domain(const uint8_t[::1] data not None):
 
 def whole_packets(const uint8_t[::1] data not None, int64_t end):
     """How many of the first `end` bytes of a serialised Trace are whole packets."""
-    cdef const uint8_t *start
-    cdef const uint8_t *at
-    cdef const uint8_t *next
-    cdef const uint8_t *last
+    cdef const uint8_t *start, *at, *next, *last
     cdef uint64_t tag, size
     if not 0 <= end <= data.shape[0]:
         raise IndexError("end must lie within data")
@@ -439,9 +436,7 @@ def whole_packets(const uint8_t[::1] data not None, int64_t end):
 def events_in(const uint8_t[::1] data not None):
     """How many events the whole packets in `data`, a part of a serialised Trace, hold."""
     cdef Span packets = span_in(data)
-    cdef Span packet
-    cdef Span rest = packets
-    cdef Span rest_of_packet
+    cdef Span packet, rest = packets, rest_of_packet
     cdef Field f, g
     cdef int64_t n = 0
     while next_field(&rest, &f):
@@ -458,8 +453,7 @@ def events_in(const uint8_t[::1] data not None):
 
 def carries_source(const uint8_t[::1] beginning not None):
     """Whether the first packet of a file says that its packets say what they were."""
-    cdef const uint8_t *at
-    cdef const uint8_t *end
+    cdef const uint8_t *at, *end
     cdef uint64_t size
     cdef Span packet, extension
     cdef bint found

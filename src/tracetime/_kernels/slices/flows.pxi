@@ -77,9 +77,7 @@ cdef class Flows:
 
     cdef int arrive(self, int32_t track, int32_t slice) except -1 nogil:
         """ClosePendingEventsOnTrack: a slice has begun."""
-        cdef int32_t *last
-        cdef int32_t *begun
-        cdef int32_t i
+        cdef int32_t *last, *begun, i
         if not self.n_waiting:
             return 0
         last = self.last_waiting.of(0, 0, track)
@@ -96,8 +94,7 @@ cdef class Flows:
 
     cdef int lead(self, uint64_t flow, int32_t slice, bint goes_on) except -1 nogil:
         """An arrow from where the flow was last, or to there where that began later."""
-        cdef int32_t *begun
-        cdef int32_t other
+        cdef int32_t *begun, other
         if slice == NONE:
             self.outside += 1
             return 0

@@ -58,8 +58,7 @@ cdef class Slices:
         dur: of what comes, OPEN where it is not known.
         """
         cdef int32_t i = stack.top, below
-        cdef Slice *s
-        cdef Slice *inner
+        cdef Slice *s, *inner
         cdef int64_t end
         cdef bint open_above = False
         cdef int32_t left = stack.closed

@@ -291,8 +291,7 @@ cdef class RowTable:
 
     cdef Rows rows
     cdef object kept
-    cdef const int64_t[::1] fall_to
-    cdef const int64_t[::1] rise_from
+    cdef const int64_t[::1] fall_to, rise_from
     cdef bint is_indexed
 
     def __init__(

@@ -223,8 +223,7 @@ cdef class EventRows(EventObserver):
     cdef uint32_t clock, line_clock, snapshots
     cdef int64_t[MOST_DEVICES] device_pids
     cdef uint32_t[MOST_DEVICES] device_clocks
-    cdef int64_t n_devices
-    cdef int64_t batch_rows, n_records
+    cdef int64_t n_devices, batch_rows, n_records
 
     def __cinit__(
         self, uint32_t clock, uint32_t line_clock, devices, uint32_t snapshots, int64_t batch_rows,

@@ -53,18 +53,15 @@ cdef class KnownNames(EventObserver):
     cdef HashTable table
     cdef Arena arena
     cdef Bytes scratch, valid
-    cdef readonly int64_t left_out
-    cdef readonly int64_t n_timed, n_rounded, n_off, most_off, n_overflowing, n_untimed
-    cdef readonly int64_t first_ns, last_ns
-    cdef readonly int64_t n_long_phases, n_endless, n_negative, n_halves
+    cdef readonly int64_t left_out, n_timed, n_rounded, n_off, most_off, n_overflowing, n_untimed
+    cdef readonly int64_t first_ns, last_ns, n_long_phases, n_endless, n_negative, n_halves
     cdef readonly int64_t n_wide_owners, n_wide_alone, n_wider
     cdef int64_t wide_pid   # the first that is wide; 0 if there is none
     cdef readonly int64_t time_step_ns, duration_step_ns, line_step_ns
     cdef Magnitude sized[MAGNITUDES]
     cdef readonly list line_syncs
     cdef readonly StepCounts times, durations
-    cdef int64_t *launched
-    cdef int64_t n_launched, launched_capacity
+    cdef int64_t *launched, n_launched, launched_capacity
     cdef readonly int64_t launches_left_out
 
     def __cinit__(self, int64_t limit):

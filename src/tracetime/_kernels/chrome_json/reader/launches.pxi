@@ -88,8 +88,7 @@ cdef inline bint is_failure(const Value *key, const Value *value) noexcept nogil
 
 cdef bint read_launch(const JsonEvent *event, int64_t *row) noexcept nogil:
     """The columns of an event, as `KnownNames.launches` has them; False where it is none."""
-    cdef const uint8_t *p = event.cat.data
-    cdef const uint8_t *at = event.args.data + 1
+    cdef const uint8_t *p = event.cat.data, *at = event.args.data + 1
     cdef int64_t n = event.cat.end - p
     cdef Value key, value
     if event.cat.kind != STRING or (

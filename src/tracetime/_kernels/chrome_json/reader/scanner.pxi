@@ -45,8 +45,7 @@ cdef class Scanner:
     cdef readonly bint is_array
     cdef JsonEvent event
     cdef readonly int fault
-    cdef readonly int64_t fault_offset
-    cdef readonly int64_t n_events, n_lines, n_strange_lines, strange_offset
+    cdef readonly int64_t fault_offset, n_events, n_lines, n_strange_lines, strange_offset
     cdef readonly int64_t n_lost, first_lost_before, n_kernel_events
     cdef readonly list values
 
@@ -123,8 +122,7 @@ cdef class Scanner:
 
     cdef int step(self) except -1 nogil:
         """Take the next event, line, or key with its value; return whether there was a whole one."""
-        cdef const uint8_t *p = self.buffer.data + self.at
-        cdef const uint8_t *end = self.buffer.data + self.buffer.n
+        cdef const uint8_t *p = self.buffer.data + self.at, *end = self.buffer.data + self.buffer.n
         if self.state == IN_STRING:
             return self.take_escaped_line(p, end)
         if self.state == IN_TEXT:
@@ -164,9 +162,7 @@ cdef class Scanner:
 
     cdef int take_key(self, const uint8_t *p, const uint8_t *end) except -1 nogil:
         """A key beside traceEvents, and its value."""
-        cdef const uint8_t *key
-        cdef const uint8_t *key_end
-        cdef const uint8_t *plain
+        cdef const uint8_t *key, *key_end, *plain
         cdef uint8_t[LONGEST_KEY] room
         cdef int64_t n
         cdef bint escaped, holds_events, holds_lines

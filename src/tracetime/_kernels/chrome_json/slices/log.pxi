@@ -32,14 +32,9 @@ cdef class JsonSliceLog(EventObserver):
     cdef readonly Strings strings
     cdef Entry *entries
     cdef int64_t n, capacity, limit
-    cdef Bytes args
-    cdef Bytes texts
-    cdef Bytes scratch
-    cdef int64_t args_limit, texts_limit
-    cdef int64_t texts_left_out
-    cdef readonly int64_t left_out
-    cdef readonly int64_t untimed
-    cdef readonly int64_t n_moved
+    cdef Bytes args, texts, scratch
+    cdef int64_t args_limit, texts_limit, texts_left_out
+    cdef readonly int64_t left_out, untimed, n_moved
     cdef uint64_t seed
     # How far trace_processor's queue of events was in order as it was filled.
     cdef int64_t latest_ns, sorted_from_ns
@@ -280,8 +275,7 @@ cdef class JsonSliceLog(EventObserver):
 
     cdef int keep_args(self, Entry *e, const JsonEvent *event) except -1 nogil:
         """Keep the arguments as they are written, but for bytes that are no text."""
-        cdef const uint8_t *p = event.args.data + 1
-        cdef const uint8_t *last
+        cdef const uint8_t *p = event.args.data + 1, *last
         cdef int64_t n
         if event.args.kind != OBJECT or self.args_limit == 0:
             return 0
@@ -305,8 +299,7 @@ cdef class JsonSliceLog(EventObserver):
 
     cdef int observe_line(self, const SystraceLine *line) except -1 nogil:
         cdef Entry *e
-        cdef int64_t task = line.task_end - line.task
-        cdef int64_t n = line.event_end - line.event
+        cdef int64_t task = line.task_end - line.task, n = line.event_end - line.event
         cdef int64_t size = line.args_end - line.args
         cdef LineKind kind = kind_of_line(line.event, n)
         if line.state != TIME_KNOWN or line.floor_ns < 0:
@@ -368,8 +361,7 @@ cdef class JsonSliceLog(EventObserver):
 
         Before where the queue is sorted from, events stay as they are.
         """
-        cdef int64_t i, from_ns = INT64_LOW if exact else self.sorted_from_ns
-        cdef int64_t dur
+        cdef int64_t i, from_ns = INT64_LOW if exact else self.sorted_from_ns, dur
         cdef Entry *e
         cdef int64_t[::1] key = (keys := np.zeros(entries.shape[0], np.int64))
         for i in range(entries.shape[0]):

@@ -247,10 +247,8 @@ cdef class Replay:
 
     cdef int asynchronous(self, int32_t number, Entry *e) except -1 nogil:
         """InternLegacyAsyncTrack: matched by id and category; local ids within their process."""
-        cdef int64_t ts = e.exact_ts if self.exact else e.ts
-        cdef int64_t pid = e.pid, cookie
-        cdef int32_t owner = NONE, process, set_, track
-        cdef int32_t *first
+        cdef int64_t ts = e.exact_ts if self.exact else e.ts, pid = e.pid, cookie
+        cdef int32_t owner = NONE, process, set_, track, *first
         cdef TrackKey key
         if not e.flags & HAS_PID or not e.flags & HAS_ID:
             return 0

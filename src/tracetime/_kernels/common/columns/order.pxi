@@ -131,8 +131,7 @@ def margins_of(
     if before_of.shape[0] != CELLS or after_of.shape[0] != CELLS or slack_of.shape[0] != 65:
         raise ValueError("tables of another length")
     less, more = np.empty(n, np.int64), np.empty(n, np.int64)
-    cdef int64_t[::1] low = less
-    cdef int64_t[::1] high = more
+    cdef int64_t[::1] low = less, high = more
     with nogil:
         for i in range(n):
             cell = cell_of(values[i])

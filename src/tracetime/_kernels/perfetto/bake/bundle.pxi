@@ -191,8 +191,7 @@ cdef int bake_sched(
     """Columns of deltas; set aside as a whole where an item has no trace time."""
     cdef Span rest = sched, before = sched
     cdef Field f
-    cdef const uint8_t *switches = NULL
-    cdef const uint8_t *wakings = NULL
+    cdef const uint8_t *switches = NULL, *wakings = NULL
     if not sched_is_placed(rows, parts):
         rows.set_aside += parts.events - parts.switches
         return put_content(out, SET_ASIDE, sched.data, sched.end - sched.data)

@@ -10,10 +10,8 @@ cdef class PlacedRows:
 
     cdef object columns             # what holds the arrays
     cdef const int8_t *kind
-    cdef const uint32_t *item
-    cdef const uint32_t *clock
-    cdef const int64_t *timestamp
-    cdef const int64_t *trace_time
+    cdef const uint32_t *item, *clock
+    cdef const int64_t *timestamp, *trace_time
     cdef const int8_t *status
     cdef int64_t at, end            # of the packet at hand: its next row, and after its last
     # Counts
@@ -21,8 +19,7 @@ cdef class PlacedRows:
     cdef readonly int64_t stamped   # packets that had no time of their own
     cdef readonly int64_t rounded   # times that their field cannot hold
     cdef readonly int64_t worst_ns  # by how much at most
-    cdef readonly int64_t unresolved
-    cdef readonly int64_t set_aside
+    cdef readonly int64_t unresolved, set_aside
 
     def give(self, columns not None):
         """Take the columns of the next batch, those of the events table."""
@@ -101,8 +98,7 @@ cdef class BakedClocks:
     cdef uint32_t related           # a bit for each clock
     cdef Bytes packet, message      # under construction
     cdef int64_t *trace_ns          # of the snapshots that are kept, both ascending
-    cdef int64_t *wall_ns
-    cdef int64_t n, trace_capacity, wall_capacity
+    cdef int64_t *wall_ns, n, trace_capacity, wall_capacity
 
     def __cinit__(self, uint32_t trace_clock, uint32_t machine_id, int mark, bint is_home):
         self.is_home = is_home

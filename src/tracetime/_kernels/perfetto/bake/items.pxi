@@ -183,8 +183,7 @@ cdef int bake_etw(PlacedRows rows, Span bundle, Bytes *scratch, Bytes *out) exce
 
 cdef inline int64_t nearest(int64_t ns, int64_t unit) noexcept nogil:
     """So many units, rounded to the nearest, whose ns fit in int64."""
-    cdef int64_t units = ns // unit
-    cdef int64_t left = ns - units * unit
+    cdef int64_t units = ns // unit, left = ns - units * unit
     if left > unit // 2:
         return units + 1
     return units - 1 if left < -(unit // 2) else units
@@ -194,8 +193,7 @@ cdef int bake_dumps(
     PlacedRows rows, BakedClocks clocks, Span profile, Bytes *trace, Bytes *scratch, Bytes *out
 ) except -1 nogil:
     """ProfilePacket: MONOTONIC_COARSE, 0 where a dump has no timestamp."""
-    cdef Span rest = profile, before = profile
-    cdef Span first
+    cdef Span rest = profile, before = profile, first
     cdef Bytes *dump
     cdef Field f
     cdef bint has_start

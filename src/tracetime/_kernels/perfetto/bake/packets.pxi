@@ -49,8 +49,7 @@ cdef class Baker(PacketObserver):
     cdef BakedClocks home           # of the first machine
     cdef list machines              # BakedClocks by machine
     cdef uint32_t machine           # of `clocks`
-    cdef bint several
-    cdef bint baked
+    cdef bint several, baked
     cdef Bytes held                 # the packets of a batch
     cdef HeldPacket *packets
     cdef int64_t n, capacity

@@ -35,10 +35,7 @@ cdef class Unbaker:
         Raises:
             ValueError: it is no baked trace as `bake` writes it.
         """
-        cdef const uint8_t *begin
-        cdef const uint8_t *end
-        cdef const uint8_t *at
-        cdef const uint8_t *body
+        cdef const uint8_t *begin, *end, *at, *body
         cdef uint64_t size
         cdef int64_t needed = 0
         cdef Span packet

@@ -129,8 +129,7 @@ cdef class FlowLog(PacketObserver):
         cdef int64_t i
         flows, rows, kinds = (np.empty(self.n, t) for t in (np.uint64, np.int64, np.int64))
         cdef uint64_t[::1] flow = flows
-        cdef int64_t[::1] row = rows
-        cdef int64_t[::1] kind = kinds
+        cdef int64_t[::1] row = rows, kind = kinds
         for i in range(self.n):
             flow[i] = self.steps[i].flow
             row[i] = self.steps[i].row

@@ -30,12 +30,9 @@ cdef class SnapshotLog(PacketObserver):
     """Keeps `limit` readings and as many signs, and counts the others."""
 
     cdef LoggedReading *logged
-    cdef int64_t n_logged
-    cdef int64_t logged_capacity
+    cdef int64_t n_logged, logged_capacity
     cdef Sign *signs
-    cdef int64_t n_signs
-    cdef int64_t signs_capacity
-    cdef int64_t limit
+    cdef int64_t n_signs, signs_capacity, limit
     cdef readonly int64_t left_out
     cdef readonly LateWakings late_wakings
 

@@ -16,8 +16,7 @@ cdef int64_t LONGEST_NS = <int64_t>1 << 55
 
 
 cdef int by_clock(const void *a, const void *b) noexcept nogil:
-    cdef const Reading *one = <const Reading *>a
-    cdef const Reading *other = <const Reading *>b
+    cdef const Reading *one = <const Reading *>a, *other = <const Reading *>b
     if one.clock != other.clock:
         return -1 if one.clock < other.clock else 1
     if one.place != other.place:
@@ -115,8 +114,7 @@ cdef class RemoteSyncs:
         cdef int64_t i, offsets
         cdef uint64_t sum
         cdef int64_t anchor_ns
-        cdef const Round *a
-        cdef const Round *b
+        cdef const Round *a, *b
         cdef Instant *made
         self.sort_rows()
         self.n_instants = 0
@@ -259,8 +257,7 @@ cdef class RemoteSyncs:
         cdef Box *box
         cdef Unused *one
         cdef const Round *second
-        cdef int64_t i, j
-        cdef int64_t n, unused = 0, kept = 0
+        cdef int64_t i, j, n, unused = 0, kept = 0
         cdef int64_t wrong_round = -2      # the last one whose bounds make no sense
         cdef int64_t kept_round = -1       # the last one whose bounds are kept
         for i in range(start + 1, end):
@@ -353,8 +350,7 @@ cdef class RemoteSyncs:
         The first that both have counts: one goes on while the machine sleeps, too.
         """
         cdef uint32_t[3] steady
-        cdef const Round *first
-        cdef const Round *second
+        cdef const Round *first, *second
         cdef int i
         steady[0], steady[1], steady[2] = BOOTTIME, MONOTONIC, MONOTONIC_RAW
         for i in range(3):

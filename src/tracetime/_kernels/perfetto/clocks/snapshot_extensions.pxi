@@ -135,8 +135,7 @@ cdef class SnapshotExtensions:
         Only it is affected: the snapshot is taken as Perfetto takes it, whatever is in here.
         """
         cdef Extension e
-        cdef const uint8_t *at = p.message.tracetime_snapshot.data
-        cdef const uint8_t *half
+        cdef const uint8_t *at = p.message.tracetime_snapshot.data, *half
         cdef Field f
         cdef MeasuredRead *read
         cdef uint64_t value

@@ -352,9 +352,7 @@ cdef class Importer:
         position is the size that the next field says it has, 0 if unknown.
         """
         cdef Span all
-        cdef const uint8_t *base
-        cdef const uint8_t *at
-        cdef const uint8_t *needed = NULL
+        cdef const uint8_t *base, *at, *needed = NULL
         cdef Span payload
         cdef int stop = STOP_END
         if not 0 <= start <= end <= data.shape[0]:
@@ -376,8 +374,7 @@ cdef class Importer:
         self, const uint8_t *base, Span all, uint64_t offset, bint nested, const uint8_t **resume,
         Span *payload
     ) except -1 nogil:
-        cdef const uint8_t *at = all.data
-        cdef const uint8_t *body
+        cdef const uint8_t *at = all.data, *body
         cdef uint64_t tag, size
         cdef Span packet
         cdef int64_t first

@@ -67,8 +67,7 @@ cdef class Snapshots:
 
     cdef int import_remote_sync(self, Packet *p) except -1 nogil:
         """ProtoTraceReader::ParseRemoteClockSync."""
-        cdef int64_t first_round = self.clocks.engine.n_snapshots
-        cdef int64_t first_instant, i
+        cdef int64_t first_round = self.clocks.engine.n_snapshots, first_instant, i
         if not self.remote.read(p.message.remote_clock_sync, self.clocks.engine.most_nodes):
             return self.timeline.fail(ERROR_REMOTE_SYNC)
         self.add_client_rounds(p.machine)
@@ -97,8 +96,7 @@ cdef class Snapshots:
     cdef int add_client_rounds(self, uint32_t machine) except -1 nogil:
         """Add a snapshot of what the client read in each round."""
         cdef const Reading *readings = self.remote.readings
-        cdef int64_t n_readings = self.remote.n_readings
-        cdef int64_t round, n, i = 0
+        cdef int64_t n_readings = self.remote.n_readings, round, n, i = 0
         for round in range(self.remote.n_rounds):
             n = 0
             while i < n_readings and readings[i].place >> 1 == round:

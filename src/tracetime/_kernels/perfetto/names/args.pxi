@@ -91,8 +91,7 @@ cdef int put_value(
 ) except -1 nogil:
     """Write an annotation: as a dictionary, else as an array, else as its last other value."""
     cdef Span rest = annotation
-    cdef Field f
-    cdef Field value
+    cdef Field f, value
     cdef Bytes *out = json.out
     cdef Interned *found
     cdef bint dictionary = False, array = False, first = True
@@ -166,10 +165,8 @@ cdef int put_value(
 # long: one pass over the fields, then a branch for each kind of value
 cdef int put_nested(Json *json, Span nested, int depth) except -1 nogil:
     """Write a NestedValue; a dictionary has its keys in one field and its values in another."""
-    cdef Span rest = nested
-    cdef Span values = nested
-    cdef Field f
-    cdef Field value
+    cdef Span rest = nested, values = nested
+    cdef Field f, value
     cdef Bytes *out = json.out
     cdef bint first = True, paired
     cdef uint64_t type = 0

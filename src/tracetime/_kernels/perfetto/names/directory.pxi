@@ -34,8 +34,7 @@ cdef class Directory(PacketObserver):
     cdef Arena arena
     cdef Bytes scratch
     cdef Span *comms                    # the names of one compact_sched
-    cdef int64_t n_comms, comms_capacity
-    cdef int64_t limit
+    cdef int64_t n_comms, comms_capacity, limit
     cdef readonly int64_t left_out
     cdef Bytes process_types            # one after the other, ended by NUL
 
@@ -274,8 +273,7 @@ cdef class Directory(PacketObserver):
 
     cdef int call_type(self, int32_t index, uint64_t type) except -1 nogil:
         """Name a process after what it does."""
-        cdef const uint8_t *at = self.process_types.data
-        cdef const uint8_t *end = at + self.process_types.n
+        cdef const uint8_t *at = self.process_types.data, *end = at + self.process_types.n
         cdef Span name
         cdef uint64_t i = 0
         while at < end:

@@ -40,8 +40,7 @@ cdef int replay_transaction(SliceLog log, int32_t number, Span event) except -1 
     cdef Entry *e = &log.entries[number]
     cdef BinderTransactionFtraceEvent call
     read_binder_transaction_ftrace_event(event, &call)
-    cdef bint is_reply = call.reply == 1
-    cdef bint one_way = call.flags & ONE_WAY
+    cdef bint is_reply = call.reply == 1, one_way = call.flags & ONE_WAY
     cdef int32_t track = log.tables.thread_track(log.processes.thread(e.machine, <uint32_t>e.thread))
     if is_reply:
         log.slices.finish(e.ts, track, NO_NAME, NO_NAME, number)

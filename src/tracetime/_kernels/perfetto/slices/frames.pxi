@@ -57,8 +57,7 @@ cdef int begin_frame(SliceLog log, int32_t number, int kind, Span message) excep
         message, SURFACE_FRAME_PID if is_surface else DISPLAY_FRAME_PID, &has_pid
     )
     cdef char[24] text
-    cdef int32_t process, track, name
-    cdef int32_t *memo
+    cdef int32_t process, track, name, *memo
     if is_surface:
         load_number(message, SURFACE_FRAME_DISPLAY_FRAME_TOKEN, &has_display)
     if not (has_cookie and has_token and has_pid and has_display):
@@ -86,8 +85,7 @@ cdef int end_frame(SliceLog log, int32_t number, Span message) except -1 nogil:
     cdef Entry *e = &log.entries[number]
     cdef bint found
     cdef int64_t cookie = <int64_t>load_number(message, FRAME_END_COOKIE, &found)
-    cdef int32_t *memo
-    cdef int32_t process, track
+    cdef int32_t *memo, process, track
     cdef bint actual
     if not found:
         return 0

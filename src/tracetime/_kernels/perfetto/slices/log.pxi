@@ -114,14 +114,11 @@ cdef class SliceLog:
     cdef int64_t n_threads, threads_capacity
     cdef SequenceState *sequences
     cdef int64_t n_sequences, sequences_capacity
-    cdef Bytes args
-    cdef Bytes payloads
-    cdef Bytes scratch
+    cdef Bytes args, payloads, scratch
     cdef int32_t *comms                 # the names of one compact_sched
     cdef int64_t comms_capacity
     cdef int64_t base                   # row of the events table of the first of the batch at hand
-    cdef int64_t args_limit
-    cdef int64_t args_left_out
+    cdef int64_t args_limit, args_left_out
     cdef readonly int64_t left_out
     cdef uint64_t seed
     cdef HashTable queue_table

@@ -218,8 +218,7 @@ cdef int32_t async_track(SliceLog log, Event *event) except -2 nogil:
     cdef Entry *e = event.entry
     cdef Legacy *legacy = event.legacy
     cdef TrackKey key
-    cdef int32_t scope, name, process = NONE, set_
-    cdef int32_t *first
+    cdef int32_t scope, name, process = NONE, set_, *first
     cdef bint by_name = (
         e.phase == c"S" or e.phase == c"T" or e.phase == c"p" or e.phase == c"F"
     )

@@ -65,8 +65,7 @@ cdef class TrackTree:
     cdef HashTable table
     cdef HashTable roots            # threads and processes by what described them
     cdef int32_t *root_nodes
-    cdef int64_t *root_keys
-    cdef int64_t n_roots, root_nodes_capacity, root_keys_capacity
+    cdef int64_t *root_keys, n_roots, root_nodes_capacity, root_keys_capacity
 
     def __cinit__(
         self, uint64_t seed, Strings strings not None, Processes processes not None,
@@ -111,8 +110,7 @@ cdef class TrackTree:
 
     cdef int reserve(self, uint32_t machine, const TrackDescriptor *track) except -1 nogil:
         """TokenizeTrackDescriptorPacket and ReserveDescriptorTrack."""
-        cdef Node said
-        cdef Node *node
+        cdef Node said, *node
         cdef ThreadDescriptor thread
         cdef ProcessDescriptor process
         cdef Span name

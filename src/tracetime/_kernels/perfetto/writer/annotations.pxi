@@ -50,8 +50,7 @@ cdef bint is_unsigned(value) noexcept:
 
 cdef bint is_plain(value, int depth, int *left) noexcept:
     cdef Py_ssize_t at = 0
-    cdef PyObject *key
-    cdef PyObject *inner
+    cdef PyObject *key, *inner
     cdef int overflow = 0
     left[0] -= 1
     if left[0] < 0 or depth > DEEPEST:
@@ -84,8 +83,7 @@ cdef int put_annotations(
     field: of the message that they are in.
     """
     cdef Py_ssize_t at = 0
-    cdef PyObject *key
-    cdef PyObject *value
+    cdef PyObject *key, *value
     cdef uint64_t iid
     while PyDict_Next(values, &at, &key, &value):
         iid = sequence.intern(

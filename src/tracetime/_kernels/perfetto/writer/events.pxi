@@ -21,8 +21,7 @@ cdef class EventCalls:
 
     cdef EventWriter events
     cdef object request_flush, tracks, counters, tasks, local
-    cdef dict known_counters
-    cdef dict modules
+    cdef dict known_counters, modules
     # asyncio's, once something has imported it; and in a task's context a reference to it and its
     # track. A task begins with its creator's context, so that these may be another task's.
     cdef object running_loop, current_task, task_place

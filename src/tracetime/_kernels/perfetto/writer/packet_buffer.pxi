@@ -138,8 +138,7 @@ cdef class Sequence:
     cdef readonly uint32_t machine      # its machine_id; 0: the host
     cdef readonly uint32_t clock        # default of its timestamps; 0: each packet says
     # Interned since the state was cleared, by their numbers.
-    cdef dict names
-    cdef dict categories
+    cdef dict names, categories
     cdef dict arguments                 # names of arguments
     cdef dict strings                   # values of arguments
     cdef int64_t interned, interned_bytes
