@@ -24,7 +24,6 @@ State = namedtuple(
 )
 
 
-# long: one array after the other, with no decision in between
 def state_of(Engine engine not None):
     """Everything an engine holds; see State in the `.pyi`."""
     cdef int64_t i, j, n = 0
