@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS
-from tracetime.trace.event_clocks import ClockNumbers
+from tracetime.graph.values import ascending
+from tracetime.trace.event_clocks import ClockNumbers, run_starts
 from tracetime.trace.events_table import HAS_CPU, HAS_TID, TYPES, Columns
 from tracetime.trace.trace import Trace
 
@@ -143,7 +144,9 @@ def _runs(switches: Values) -> _Runs:
 def _by_sequence(runs: _Runs, events: Values) -> Iterator[OnCpu]:
     known = np.isin(events[2], runs.tid)
     events = events[:, known]
-    for sequence, clock in np.unique(events[:2], axis=1).T.tolist():
+    pairs = events[:2, np.lexsort((events[1], events[0]))]
+    # Not by np.unique, which imports masked arrays.
+    for sequence, clock in pairs[:, run_starts(*pairs)].T.tolist():
         own = events[:, (events[0] == sequence) & (events[1] == clock)][:, :_MOST]
         tid, at = own[2], own[3]
         inside = (at >= runs.low) & (at < runs.high)
@@ -213,14 +216,15 @@ def _elsewhere(runs: _Runs) -> Iterator[int]:
 def _by_chance(runs: _Runs, tid: Values) -> float:
     """The share of events of some threads that chance puts into a run."""
     length = max(1, runs.high - runs.low)
-    threads, where = np.unique(runs.tid, return_inverse=True)
+    threads = ascending(runs.tid)
+    where = np.searchsorted(threads, runs.tid)
     busy = np.bincount(where, weights=(runs.end - runs.begin + 2 * _MARGIN_NS).astype(np.float64))
     return float(np.minimum(busy / length, 1.0)[np.searchsorted(threads, tid)].mean())
 
 
 def _shift(runs: _Runs, tid: Values, at: Values) -> int | None:
     """By how much later threads run than they write events; None where no shift explains it."""
-    sample = np.unique(np.linspace(0, len(at) - 1, min(_SAMPLE, len(at))).astype(np.int64))
+    sample = ascending(np.linspace(0, len(at) - 1, min(_SAMPLE, len(at))).astype(np.int64))
     apart = np.sort(np.concatenate([runs.begin[runs.tid == tid[k]] - at[k] for k in sample]))
     # Most of them are alike where every event is as long after its run began.
     ends = np.searchsorted(apart, apart + _BIN_NS)
