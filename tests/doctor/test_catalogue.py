@@ -17,6 +17,11 @@ from tracetime import ClockId, doctor, formats
 from tracetime.doctor import nesting
 from tracetime.doctor.catalogue import CATALOGUE, finding, jumps, odd_times, told
 from tracetime.doctor.catalogue.events import FAR_CAUSES
+from tracetime.formats.chrome_json.reader import ChromeJsonTrace
+from tracetime.formats.ctf.reader import CtfTrace
+from tracetime.formats.journal.reader import JournalTrace
+from tracetime.formats.table.reader import TableTrace
+from tracetime.formats.xdf.xdf_trace import XdfTrace
 
 CHECKS = {
     path.stem: ast.parse(path.read_text())
@@ -185,3 +190,17 @@ def test_a_finding_has_the_texts_of_its_row():
 def test_a_finding_of_no_row_is_refused():
     with pytest.raises(KeyError):
         finding("no-such-code")
+
+
+def test_no_fix_names_a_function_of_the_library():
+    for row in CATALOGUE.values():
+        assert "add_order" not in row.fix + "".join(row.parts.values())
+
+
+@pytest.mark.parametrize("cls", [ChromeJsonTrace, XdfTrace, CtfTrace, TableTrace, JournalTrace])
+def test_who_takes_no_snapshots_is_told_of_none(cls):
+    """In the words of the format: not "Record ClockSnapshots" to those who record spikes."""
+    for code in ("no-snapshots", "used-after-last-snapshot", "snapshots-too-sparse"):
+        fix = told(finding(code), cls.FORMAT).fix
+        assert "napshot" not in fix
+        assert fix.endswith(".")

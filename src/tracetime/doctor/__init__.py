@@ -174,14 +174,15 @@ def merged(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
     for one in findings:
         alike[one.code, one.severity].append(one)
     result = []
+    words = survey.trace.format
     for those in alike.values():
         if len(those) > MOST_ALIKE:
             result.append(_one(those, survey))
         else:
             result += [
-                told(replace(one, consequences=tuple(merged(one.consequences, survey))))
+                told(replace(one, consequences=tuple(merged(one.consequences, survey))), words)
                 if len(one.consequences) > MOST_ALIKE
-                else told(one)
+                else told(one, words)
                 for one in those
             ]
     return result
@@ -191,7 +192,7 @@ def _one(those: list[Finding], survey: Survey) -> Finding:
     """Return the worst of some findings, with the clocks and events of all of them."""
     those = sorted(those, key=rank)
     below = merged(chain.from_iterable(one.consequences for one in those), survey)
-    worst = told(replace(those[0], consequences=tuple(below)))
+    worst = told(replace(those[0], consequences=tuple(below)), survey.trace.format)
     shared = set(worst.clocks).intersection(*(one.clocks for one in those))
     every = dict.fromkeys(clock for one in those for clock in one.clocks)
     own = [clock for clock in every if clock not in shared] or list(every)

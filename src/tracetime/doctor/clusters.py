@@ -16,6 +16,8 @@ from tracetime.text import count, duration
 _DAY_NS: Final = 86_400_000_000_000
 _UNITS: Final = {1: "us", 1_000: "ms", 1_000_000: "s"}
 """Of Unix times, by the factor between them and the us in which the format counts."""
+_FEW: Final = 3
+"""Fewer events are no part of a trace."""
 _NOTED: Final = ("zero", "units")
 """Notes of the format that say more."""
 
@@ -32,7 +34,7 @@ def clusters(survey: Survey) -> Iterator[Finding]:
         return
     largest = max(found, key=lambda one: one.events)
     for one in found:
-        if one is not largest:
+        if one is not largest and one.events >= _FEW:
             yield _told(survey, one, largest)
 
 

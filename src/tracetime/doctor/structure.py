@@ -133,7 +133,8 @@ def _late_trace_clock(survey: Survey) -> Iterator[Finding]:
     for note in survey.trace.notes("trace-clock-changed-late"):
         counted, (packet,) = survey.counted, note.packets
         is_lost = ~is_any_of(counted.status, PLACED) & (counted.first_packet < packet)
-        after_all = counted.last_packet.max(initial=-1) < packet
+        is_none = survey.trace_clock.clock == BUILTIN_IDS["TRACE_FILE"]
+        after_all = is_none and counted.last_packet.max(initial=-1) < packet
         yield finding(
             "trace-clock-changed-late",
             "warning" if is_lost.any() else "info",

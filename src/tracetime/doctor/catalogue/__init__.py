@@ -22,6 +22,7 @@ from tracetime.doctor.catalogue import (
     rates,
     snapshots,
 )
+from tracetime.doctor.catalogue.by_format import fix_in
 from tracetime.doctor.catalogue.row import Row
 from tracetime.doctor.finding import EventSelection, Finding, Severity, first_packets, names
 from tracetime.text import count, duration
@@ -92,8 +93,11 @@ def finding(  # noqa: PLR0913  the attributes of a finding
     )
 
 
-def told(found: Finding) -> Finding:
-    """Return a finding with its texts; so is each of its consequences."""
+def told(found: Finding, format_name: str = "") -> Finding:
+    """Return a finding with its texts; so is each of its consequences.
+
+    format_name: of the trace, as `Trace.format` has it.
+    """
     if not isinstance(found, _Untold):
         return found
     row = CATALOGUE[found.code]
@@ -109,8 +113,8 @@ def told(found: Finding) -> Finding:
         events=found.events,
         worst_ns=found.worst_ns,
         why=row.why.format_map(texts),
-        fix=row.fix.format_map(texts),
-        consequences=tuple(map(told, found.consequences)),
+        fix=fix_in(found.code, format_name) or row.fix.format_map(texts),
+        consequences=tuple(told(one, format_name) for one in found.consequences),
         selections=found.selections,
     )
 

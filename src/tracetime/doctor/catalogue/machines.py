@@ -70,9 +70,7 @@ ROWS: Final = (
             ),
             "by_more_tubes": "convert with `--policy tube` and a higher limit (`--max-tubes`)",
             "by_tube": "convert with `--policy tube`",
-            "by_matching": (
-                "match messages that both machines recorded, and add them as orders (add_order)"
-            ),
+            "by_matching": ("match messages that both machines recorded (`--orders flows`)"),
             "apart_fix": (
                 "Read events of one machine alone, or {by_tube}{by_more_tubes}{by_matching}."
             ),

@@ -154,7 +154,7 @@ ROWS: Final = (
             f"{_MESSAGES} {{after}} may be behind by any amount more than shown: nothing bounds "
             "how long the messages took."
         ),
-        fix="One message back closes the bar, or a greatest delay (max_delay_ns of add_order).",
+        fix="One message back closes the bar, or a greatest delay that is known of the messages.",
     ),
     Row(
         "slow-messages",
@@ -168,8 +168,8 @@ ROWS: Final = (
             "bars are half of it wide at least."
         ),
         fix=(
-            "Exchange more messages: the fastest ones decide. Where a least delay is known, give "
-            "it as min_delay_ns of `add_order`: it narrows the bars by as much."
+            "Exchange more messages: the fastest ones decide. A least delay that is known of them "
+            "narrows the bars by as much."
         ),
     ),
     Row(
