@@ -16,6 +16,7 @@ from tools.write_findings import LIST, PAGES, listed, page
 from tracetime import ClockId, doctor, formats
 from tracetime.doctor import nesting
 from tracetime.doctor.catalogue import CATALOGUE, finding, jumps, odd_times, told
+from tracetime.doctor.catalogue.by_format import fix_in
 from tracetime.doctor.catalogue.events import FAR_CAUSES
 from tracetime.formats.chrome_json.reader import ChromeJsonTrace
 from tracetime.formats.ctf.reader import CtfTrace
@@ -201,6 +202,7 @@ def test_no_fix_names_a_function_of_the_library():
 def test_who_takes_no_snapshots_is_told_of_none(cls):
     """In the words of the format: not "Record ClockSnapshots" to those who record spikes."""
     for code in ("no-snapshots", "used-after-last-snapshot", "snapshots-too-sparse"):
-        fix = told(finding(code), cls.FORMAT).fix
+        fix = fix_in(code, cls.FORMAT)
+        assert fix is not None
         assert "napshot" not in fix
         assert fix.endswith(".")
