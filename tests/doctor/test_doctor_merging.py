@@ -34,7 +34,8 @@ def finding(k: int, code: str = "c", *below: Finding, **more) -> Finding:
 
 
 def survey(used: dict[ClockId, int] | None = None) -> SimpleNamespace:
-    return SimpleNamespace(used={clock(k): 3 for k in range(200)} if used is None else used)
+    every = {clock(k): 3 for k in range(200)} if used is None else used
+    return SimpleNamespace(used=every, trace=SimpleNamespace(format="Perfetto trace"))
 
 
 def test_up_to_fifty_are_listed_one_by_one():
