@@ -25,7 +25,9 @@ def off_cpu(survey: Survey) -> Iterator[Finding]:
 
     Only of a trace that has both slices of threads and the scheduler's events: it is read again.
     """
-    if not {"track_event", "ftrace_events"} <= survey.payloads:
+    # A table of such a trace has its payloads, too.
+    is_perfetto = survey.trace.perfetto_reads == "packets"
+    if not is_perfetto or not {"track_event", "ftrace_events"} <= survey.payloads:
         return
     for one in on_cpu(survey.trace, survey.clocks):
         n, p = one.events, one.by_chance
