@@ -297,7 +297,8 @@ MESSAGES = [
         "TracetimeSnapshot",
         "EXT",
         named="reference centre_ns half_width_ns raw_minus_reading kernel_clock domains "
-        "events_dropped baked boot_id carries_source rounds_ns wall_bound suspended_ns",
+        "events_dropped baked boot_id carries_source rounds_ns wall_bound suspended_ns "
+        "carried",
     ),
     Message(
         "KernelClock",

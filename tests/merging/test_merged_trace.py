@@ -133,7 +133,8 @@ class TestKeptApart:
             assert merged.baked_by == "tube"
             assert merged.trace_clock == tt.ClockId(BOOTTIME)
             assert merged.n_warnings == 0
-            assert [one.code for one in tt.diagnose(merged)] == ["no-snapshots"]
+            # The clocks are those of its files.
+            assert [one.code for one in tt.diagnose(merged)] == ["no-realtime"]
         assert by_twin(two) == two.rows()
 
 

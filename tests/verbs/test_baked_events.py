@@ -19,6 +19,7 @@ from corpus import DATA, NO_DATA
 from hypothesis import given
 from hypothesis import strategies as st
 from json_slicing import document, event
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace as Proto
 from places import ROOT
 from reading import opened
 from span_files import otlp, resource_spans, simulated_world, span
@@ -180,7 +181,7 @@ class TestSlices:
         rows = {"ts": [5, 10, 20], "dur": [1, 20, 1], "depth": [1, 0, 1], "parent": [1, None, 1]}
         rows["track"] = [0, 0, 0]
         table = pa.table(rows, pa.schema([SLICES_SCHEMA.field(name) for name in rows]))
-        made, outer = parents_first(table)
+        made, outer, _ = parents_first(table)
         assert made["ts"].to_pylist() == [10, 5, 20]
         assert made["parent"].to_pylist() == [None, 0, 0]
         assert outer.tolist() == [-1, 0, 0]
@@ -265,6 +266,12 @@ class TestTimes:
             )
         )
         with opened(made.data) as trace:
+            # It answers as its source does; a reader of Perfetto traces sees packets alone.
+            assert trace.clocks.name(trace.trace_clock) == "org.pytorch.kineto"
+            assert "BOOTTIME" not in {str(info.clock) for info in trace.clocks.clocks()}
+        packets = Proto.FromString(made.data)
+        packets.DiscardUnknownFields()
+        with opened(packets.SerializeToString()) as trace:
             clocks = {str(info.clock) for info in trace.clocks.clocks()}
             told = trace.clocks.convert(30_000, "BOOTTIME", "REALTIME")
         assert clocks == {"BOOTTIME", "REALTIME"}
@@ -274,12 +281,15 @@ class TestTimes:
         made = bake(document(event("X", 10, "a", dur=10)))
         assert str(made.summary.trace_clock) == "BOOTTIME"
 
-    def test_a_baked_trace_is_baked_and_has_no_bars(self, bake, tmp_path):
+    def test_a_baked_trace_is_baked_and_has_the_bars_of_its_source(self, bake, tmp_path):
         made = bake(document(event("X", 10, "a", dur=10)), policy="tube")
         path = tmp_path / "baked.pftrace"
         with tt.open_trace(path) as trace:
             assert trace.baked_by == "tube"
-            assert trace.read_all("tube")["earliest"].null_count == 2
+            table = trace.read_all("tube")
+            # The file says whole microseconds.
+            assert table["earliest"].to_pylist() == [9_500, 19_000]
+            assert not table["latest"].null_count
         again = tmp_path / "again.pftrace"
         bake_file(path, again)
         assert again.read_bytes() == made.data

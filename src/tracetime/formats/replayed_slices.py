@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tracetime._kernels.slices import SliceTables
     from tracetime.clocks.ids import ClockId
     from tracetime.graph.tube.results import Bars
+    from tracetime.trace.slices_table import SliceReading
     from tracetime.trace.trace import Trace
 
 Entries: TypeAlias = npt.NDArray[np.int32]
@@ -111,7 +112,15 @@ class ReplayedSlices:
         made = slice_batches(chosen, self.owners, self.strings, {}, None)
         return pa.Table.from_batches(made, SLICES_SCHEMA)
 
-    def bounded(self, ends: SliceEnds, trace: Trace, bars: Bars) -> dict[str, pa.Array]:
+    def bounds_of(
+        self, ends: SliceEnds, trace: Trace, bars: Bars | None, reading: SliceReading
+    ) -> dict[str, pa.Array]:
+        """The columns of bars, none by floor; who bakes the slices gets their ends, too."""
+        if reading.wants_arrows:
+            reading.ends = ends
+        return {} if bars is None else self._bounded(ends, trace, bars)
+
+    def _bounded(self, ends: SliceEnds, trace: Trace, bars: Bars) -> dict[str, pa.Array]:
         """The columns of bars; ts and dur become the estimates.
 
         A slice whose begin the tube does not place keeps its time, without bars.
@@ -119,8 +128,9 @@ class ReplayedSlices:
         slices = self.columns
         first, last = ends.place_by(trace._error_bars(bars, {}))
         began, ended = (end["earliest"] <= end["latest"] for end in (first, last))
+        ended &= ends.ended
         slices["ts"] = np.where(began, first["trace_time"], slices["ts"])
-        both = began & ended & ends.ended
+        both = began & ended
         duration = np.maximum(last["trace_time"] - first["trace_time"], 0)
         instant = (slices["begin"] == slices["end"]) & (slices["dur"] == 0)
         if CUT_OFF in ends.ends:

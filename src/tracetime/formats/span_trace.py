@@ -145,9 +145,9 @@ class SpanTrace(RecordTrace):
         nested = nested_spans(self, self._read_spans(args, progress), bars, reading)
         go_on(self)
         found = {}
-        if bars is not None:
+        if bars is not None or reading.wants_arrows:
             ends = nested.slices.ends(self, nested.readings)
-            found = nested.slices.bounded(ends, self, bars)
+            found = nested.slices.bounds_of(ends, self, bars, reading)
         yield from nested.slices.batches(found, nested.args_of if args else None)
 
 

@@ -8,6 +8,7 @@ one another: Perfetto sorts a trace.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from tracetime._kernels.perfetto import packets as packet_kernels
 from tracetime._kernels.perfetto.bake import BakedClocks, Baker, Renumberer
 from tracetime._kernels.perfetto.importer import Rows
 from tracetime.atomic_file import file_target, whole_file
+from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.columns.arrays import known_of
@@ -36,6 +38,7 @@ from tracetime.merging.report import MergeReport
 from tracetime.merging.threads import ThreadJob, Threads
 from tracetime.text import of_file, printable
 from tracetime.trace.events_table import Columns
+from tracetime.verbs.event_baking.carrying import Carrier
 from tracetime.verbs.event_baking.tracks import OutputNumbers
 from tracetime.verbs.event_baking.tube_times import KeptOrder
 from tracetime.verbs.event_baking.writing import write_events
@@ -54,6 +57,9 @@ _AT_ONCE: Final = 3
 
 _LEAST_FORKED: Final = 50_000_000
 """Bytes of files that are worth processes of their own."""
+
+_PLACE: Final = re.compile(r"@(machine|file)\d+")
+"""What says in the name of a clock where it is."""
 
 _MOST_NAMES: Final = 4
 _MOST_RANK: Final = 10**9
@@ -114,6 +120,8 @@ class _Writer:
         for clocks in self._clocks.values():
             # Every packet names the clock that its time is on.
             clocks.named_trace_clock = True
+        homes = map(traces.home, range(len(traces.files)))
+        self._carrier = Carrier(traces.graph, self.target, homes, _MARK)
         self._free_pid = OutputNumbers().free_pid
         self._described: set[int] = set()
         self._processes: Processes[WrittenFile] | None = None
@@ -125,10 +133,8 @@ class _Writer:
         own = [file.home.machine]
         if file.trace.packets is not None:
             own = list(range(len(file.trace.machines)))
-        # The machine of the timeline is the host of the output.
-        here = self._traces.timeline.machine
         numbers = (boots.clock(file.number, ClockId(_BOOTTIME, machine=m)).machine for m in own)
-        return [{here: 0, 0: here}.get(number, number) for number in numbers]
+        return [self._swapped(number) for number in numbers]
 
     def _name_of(self, machine: int) -> str:
         """The name of a machine of the output: the manifest's, or the files that it is in."""
@@ -152,8 +158,25 @@ class _Writer:
             if wall is not None and at >= 0 and wall >= 0:
                 readings = [(_BOOTTIME, at, 1), (_REALTIME, wall, 1)]
                 self._clocks[0].know(at, wall)
-        self._file.write(packet_kernels.baked_packet(_MARK))
+        self._file.write(packet_kernels.baked_packet(_MARK, b""))
         self._file.write(packet_kernels.snapshot_packet(_HEAD, _BOOTTIME, readings, b""))
+        machines = {machine: self._swapped(machine) for machine in self.names}
+        self._file.write(self._carrier.head(machines, self._name_of_clock))
+
+    def _swapped(self, machine: int) -> int:
+        """The machine_id of a machine of the graph, or the other way: the timeline's is 0."""
+        here = self._traces.timeline.machine
+        return {here: 0, 0: here}.get(machine, machine)
+
+    def _name_of_clock(self, clock: ClockId) -> str:
+        """The name of a clock, with the file or machine that it is of."""
+        name, machine = self._traces.clocks.name(clock), self._swapped(clock.machine)
+        own = clock.clock not in ONE_OSCILLATOR
+        if machine not in self.names or clock.file >= len(self._traces.files):
+            # What stands for UTC is of no file.
+            return name
+        of = self._traces.files[clock.file].name if own else self.names[machine]
+        return f"{_PLACE.sub('', name)} of {of}"
 
     def _is_boottime(self, first: MergedFile) -> bool:
         """Whether the clock of the output is BOOTTIME of the first file, as its snapshots say."""
@@ -280,9 +303,13 @@ class _Writer:
         baker = Baker(_BOOTTIME, trace.machines[0], _MARK, False, False, False, clocks)
         order = KeptOrder(_TRACK_EVENT)
         bars = trace._error_bars("estimated", {})
+        read = trace.packets.in_source()
         for columns in trace.packets.observed(baker):
-            placed = order.keep(columns, bars.place(columns))
-            put(baker.write(_from_zero(placed, written)))
+            placed = order.keep(columns, bars.place(read(columns)))
+            placed = _from_zero(placed, written)
+            there = {name: placed[name] for name in ("trace_time", "status")}
+            put(baker.write(columns | there))
+            put(self._carrier.of_packets(columns, placed, bars))
         # The packets after the last row.
         put(baker.write(Rows(1).take()))
         if file.number == 0:
@@ -296,7 +323,7 @@ class _Writer:
         self, file: MergedFile, machine: int, out: _RenumberingFile, written: WrittenFile
     ) -> None:
         place = OutputNumbers(clock=_BOOTTIME, snapshot=False, free_pid=self._free_pid)
-        summary = write_events(file.trace, out, "tube", place=place)
+        summary = write_events(file.trace, out, "tube", place=place, carrier=self._carrier)
         self._free_pid = summary.free_pid
         written.unresolved, written.left_out_by = summary.unresolved, summary.left_out
         written.left_out = sum(summary.left_out.values())

@@ -15,7 +15,7 @@ from tracetime.formats.perfetto.schema import KINDS
 from tracetime.graph.tube.results import Bars, Reached
 from tracetime.merging.merged_traces import MergedTraces
 from tracetime.trace.error_bars import ErrorBars, TubeFaults
-from tracetime.trace.events_table import Columns
+from tracetime.trace.events_table import BY_HOME, HOME_NS, NO_BAR, Columns
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 
@@ -109,7 +109,7 @@ class MergedBars(ErrorBars):
         super().__init__(traces.graph, target, traces.files[number].trace.machines, bars, faults)
         self._boots = traces.boots
         self._number = number
-        self._home = traces.home(number)
+        self.home = traces.home(number)
         self._ready: set[ClockId] = set()
         self.carried = 0
 
@@ -146,7 +146,7 @@ class MergedBars(ErrorBars):
         if not len(rows):
             return placed
         there = self._convert(
-            self._home, columns["trace_time"][rows], np.zeros(len(rows), np.uint32)
+            self.home, columns["trace_time"][rows], np.zeros(len(rows), np.uint32)
         )
         # The bar of a reading of a clock that was set back holds where that can be.
         low, high = placed["earliest"][rows], placed["latest"][rows]
@@ -166,4 +166,10 @@ class MergedBars(ErrorBars):
         ):
             placed[name] = placed[name].copy()
             placed[name][rows[allowed]] = values[allowed]
+        by_home = np.zeros(len(before), np.bool_)
+        by_home[rows[allowed & ~barred]] = True
+        placed |= {BY_HOME: by_home, HOME_NS: columns["trace_time"]}
+        if NO_BAR in columns:
+            for name, value in (("earliest", 1), ("latest", 0)):
+                placed[name] = np.where(columns[NO_BAR], value, placed[name])
         return placed

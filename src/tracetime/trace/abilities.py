@@ -75,6 +75,9 @@ class PacketFile(Protocol):
     ) -> Iterator[Columns]:
         """Read the file from its start, and give each packet to an observer, before its rows."""
 
+    def in_source(self) -> Callable[[Columns], Columns]:
+        """What gives the columns of each batch, in turn, what they read in the file's sources."""
+
 
 class TraceAbilities:
     """The abilities of a trace that only some formats have, with defaults for the others.

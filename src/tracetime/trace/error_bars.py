@@ -76,6 +76,9 @@ class ErrorBars:
         faults: takes by clock and status why the tube could not place events of that clock, and
             what to do, where it can say.
         observer: receives where floor and the tube place each event.
+
+    Attributes:
+        home: the trace clock of the file itself.
     """
 
     def __init__(
@@ -88,7 +91,7 @@ class ErrorBars:
         observer: PlacementObserver | None = None,
     ) -> None:
         self._graph = graph
-        self._trace_clock = trace_clock
+        self._trace_clock = self.home = trace_clock
         self._machines = machine_indexes(machines)
         self._bars = bars
         self._observer = observer
@@ -119,10 +122,15 @@ class ErrorBars:
         there = {"trace_time": columns[SOURCE_TIME], "status": columns[SOURCE_STATUS]}
         # The cost of floor in the source is none of the baked trace's.
         placed = self._place(columns | there, None)
-        agree = is_any_of(own["status"], PLACED) == is_any_of(placed["status"], PLACED)
+        is_placed = is_any_of(own["status"], PLACED)
+        agree = is_placed == is_any_of(placed["status"], PLACED)
         placed["status"] = np.where(agree, placed["status"], own["status"])
         placed["trace_time"] = own["trace_time"]
-        placed["earliest"][~agree], placed["latest"][~agree] = 1, 0
+        # What only the file has a place for is where the bar of its reading allows.
+        allowed = placed["earliest"] <= own["trace_time"]
+        allowed &= is_placed & (own["trace_time"] <= placed["latest"])
+        lost = ~agree & ~allowed
+        placed["earliest"][lost], placed["latest"][lost] = 1, 0
         return placed
 
     def _place(self, columns: Columns, observer: PlacementObserver | None) -> Columns:

@@ -45,6 +45,15 @@ SOURCE_TIME: Final = "source_trace_time"
 SOURCE_STATUS: Final = "source_status"
 """The status that it has there; only beside `SOURCE_TIME`."""
 
+BY_HOME: Final = "by_home"
+"""The column of whether a row is placed by the trace clock of its file."""
+
+HOME_NS: Final = "home_ns"
+"""The time of that clock; only beside `BY_HOME`."""
+
+NO_BAR: Final = "no_bar"
+"""The column of whether nothing is known of what a row, which is to be placed anew, reads."""
+
 BATCH_ROWS: Final = 1 << 16
 
 

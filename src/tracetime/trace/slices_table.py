@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from tracetime.columns.arrays import arrow_of
 from tracetime.columns.arrow_tables import exact_in_pandas
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.trace.events_table import BATCH_ROWS
+
+if TYPE_CHECKING:
+    from tracetime.trace.slice_ends import SliceEnds
 
 OPEN: Final = -1
 """The duration of a slice that did not end."""
@@ -106,7 +109,7 @@ class SliceReading:
     """The counts of a reading of slices, known at its end.
 
     Attributes:
-        wants_arrows: whether to read `arrows`, too; set before it is read.
+        wants_arrows: whether to read `arrows` and `ends`, too; set before it is read.
         left_out: how many slices there was no room for.
         names_left_out: the same of names and arguments.
         unresolved: how many events have no trace time, of Perfetto's traces by floor: they begin
@@ -125,6 +128,7 @@ class SliceReading:
     unmatched: int = 0
     wants_arrows: bool = False
     arrows: Arrows | None = None
+    ends: SliceEnds | None = None
 
 
 class Slices(Iterator[pa.RecordBatch]):
@@ -162,6 +166,11 @@ class Slices(Iterator[pa.RecordBatch]):
         self._reading.wants_arrows = True
         table = self.read_all()
         return table, self._reading.arrows or Arrows.none()
+
+    @property
+    def ends(self) -> SliceEnds | None:
+        """Where they begin and end, for who reads them with arrows; known at the end."""
+        return self._reading.ends
 
     @property
     def left_out(self) -> int:

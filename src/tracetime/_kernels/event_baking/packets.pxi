@@ -20,6 +20,12 @@ cdef struct OpenSlice:
     int64_t closing_size        # 0: its end needs none, as no open slice lies in it
     int32_t below               # the slice that it lies in, or the next free one
     bint written
+    int64_t row                 # which it is
+
+# An event that was written: of a row given to `put_slices` and the others, and its time.
+cdef struct Written:
+    int64_t row, ns
+    int64_t is_end
 
 cdef struct OpenTrack:
     int64_t reached             # the time of its last event
@@ -49,6 +55,11 @@ cdef class EventPackets:
     cdef int64_t n_slices, slices_capacity
     cdef int32_t free_slice
     cdef const uint64_t[::1] uuids
+    cdef Written *written
+    cdef int64_t n_written, written_capacity
+    cdef int64_t row            # of the event at hand
+    cdef bint is_end
+    cdef int64_t n_rows         # slices of the batches before
 
     def __init__(self, uint32_t sequence, uint32_t clock, uint32_t machine):
         self.sequence, self.clock, self.machine = sequence, clock, machine
@@ -62,6 +73,7 @@ cdef class EventPackets:
         free(self.inner.data)
         free(self.tracks)
         free(self.slices)
+        free(self.written)
 
     def __len__(self):
         return self.out.n
@@ -71,6 +83,22 @@ cdef class EventPackets:
         packets = (<char *>self.out.data)[:self.out.n] if self.out.n else b""
         self.out.n = 0
         return packets
+
+    def take_written(self):
+        """The events since the last time, as int64[3, n] in the order in which they are written.
+
+        Their row, their time, and whether they end a slice. Slices are counted over all batches, what
+        else is put from its own first row.
+        """
+        made = np.empty((3, self.n_written), np.int64)
+        cdef int64_t[:, ::1] out = made
+        cdef int64_t i
+        for i in range(self.n_written):
+            out[0, i] = self.written[i].row
+            out[1, i] = self.written[i].ns
+            out[2, i] = self.written[i].is_end
+        self.n_written = 0
+        return made
 
     def put_tracks(self, uint64_t first, const uint64_t[::1] parents, Texts names not None):
         """Write tracks of such names, numbered from first, that are merged with no others.
@@ -113,6 +141,7 @@ cdef class EventPackets:
         with nogil:
             for i in range(n):
                 self.end_until(track[i], depth[i], ts[i])
+                self.row = self.n_rows + i
                 self.begin(track[i], ts[i], dur[i], latest[i], end_latest[i])
                 if self.tracks[track[i]].reached < 0:
                     self.early += 1
@@ -126,6 +155,7 @@ cdef class EventPackets:
                 self.finish(self.tracks[track[i]].reached)
                 if flows is not None:
                     self.put_named_flows(flows, i, self.tracks[track[i]].reached, uuids[track[i]])
+        self.n_rows += n
 
     def end_all(self):
         """End the slices that end, on all tracks."""
@@ -145,6 +175,7 @@ cdef class EventPackets:
             for i in range(n):
                 self.start_body(INSTANT, uuids[i])
                 self.put_details(details, i)
+                self.row = i
                 self.finish(ts[i])
 
     def put_values(
@@ -162,6 +193,7 @@ cdef class EventPackets:
                     &self.body, field,
                     put_double(field, TRACK_EVENT_DOUBLE_COUNTER_VALUE, values[i]) - field,
                 )
+                self.row = i
                 self.finish(ts[i])
 
     # Slices that are open
@@ -194,7 +226,9 @@ cdef class EventPackets:
             self.reach(t, end, slice.end_latest)
             self.start_body(SLICE_END, self.uuids[track])
             put_bytes(&self.body, self.closings.data + slice.closing, slice.closing_size)
+            self.row, self.is_end = slice.row, True
             self.finish(t.reached)
+            self.is_end = False
         return 0
 
     cdef void reach(self, OpenTrack *t, int64_t ns, int64_t latest) noexcept nogil:
@@ -226,6 +260,7 @@ cdef class EventPackets:
         self.slices[place].closing = self.slices[place].closing_size = 0
         self.slices[place].below = t.top
         self.slices[place].written = t.reached >= 0
+        self.slices[place].row = self.row
         t.top = place
         t.height += 1
         return 0
@@ -284,7 +319,15 @@ cdef class EventPackets:
         )
         put_bytes(&self.out, frame, q - frame)
         put_bytes(&self.out, head, p - head)
-        return put_bytes(&self.out, self.body.data, self.body.n)
+        put_bytes(&self.out, self.body.data, self.body.n)
+        grow(
+            <void **>&self.written, &self.written_capacity, self.n_written + 1, sizeof(Written)
+        )
+        self.written[self.n_written].row = self.row
+        self.written[self.n_written].ns = ns
+        self.written[self.n_written].is_end = self.is_end
+        self.n_written += 1
+        return 0
 
     cdef int put_details(self, Details details, int64_t row) except -1 nogil:
         cdef Span text

@@ -33,3 +33,11 @@ class FlowLog(PacketObserver):
     def take(
         self,
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+
+class CarriedLog(PacketObserver):
+    """What the packets of a file carry of its sources, and the numbers of these packets."""
+
+    packets: list[int]
+    contents: list[bytes]
+
+    def __new__(cls) -> Self: ...

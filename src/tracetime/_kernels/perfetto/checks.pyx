@@ -1,8 +1,9 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What the doctor looks at in packets: wakings, snapshots as they are written, flows."""
+"""What is looked for in packets: wakings, snapshots as they are written, flows, what is carried."""
 
 import os
 
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
@@ -28,3 +29,4 @@ include "checks/sched_events.pxi"
 include "checks/late_wakings.pxi"
 include "checks/snapshot_log.pxi"
 include "checks/flow_log.pxi"
+include "checks/carried_log.pxi"

@@ -516,6 +516,7 @@ cdef enum:
     EXT_ROUNDS_NS = 11
     EXT_WALL_BOUND = 12
     EXT_SUSPENDED_NS = 13
+    EXT_CARRIED = 14
 
     # KernelClock
     EXT_KERNEL_FREQUENCY_SCALED = 1

@@ -26,6 +26,7 @@ from tracetime._kernels.perfetto.packet cimport baked_policy
 cdef enum:
     USUAL_TICK_US = 10000
     PACKET_TAG = 0x0A
+    CARRIES_READINGS = 2
 
 PROCESS, THREAD, CUSTOM, COUNTER = range(4)
 
@@ -254,11 +255,18 @@ def boot_packet(bytes boot_id, uint32_t machine=0, suspended_ns=None):
     return packet.packet()
 
 
-def baked_packet(int policy):
-    """A packet that says that the trace is baked, by the policy of that number."""
+def baked_packet(int policy, bytes carried=None):
+    """A packet that says that the trace is baked, by the policy of that number.
+
+    carried: what clocks of its sources read; empty in the first packet of a trace that has this.
+    """
     cdef Message packet = Message()
     cdef Message extension = Message()
     extension.number(EXT_BAKED, <uint64_t>policy)
+    if carried is not None and not carried:
+        extension.number(EXT_CARRIES_SOURCE, CARRIES_READINGS)
+    elif carried is not None:
+        extension.data(EXT_CARRIED, carried)
     packet.message(PACKET_TRACETIME_SNAPSHOT, extension)
     return packet.packet()
 
@@ -452,20 +460,23 @@ def events_in(const uint8_t[::1] data not None):
 
 
 def carries_source(const uint8_t[::1] beginning not None):
-    """Whether the first packet of a file says that its packets say what they were."""
+    """What the first packet of a file says that it carries of its source; 0: nothing.
+
+    1: its packets say what they were. 2: packets between them say what clocks read.
+    """
     cdef const uint8_t *at, *end
     cdef uint64_t size
     cdef Span packet, extension
     cdef bint found
     if beginning.shape[0] < 2 or beginning[0] != PACKET_TAG:
-        return False
+        return 0
     end = &beginning[0] + beginning.shape[0]
     at = read_varint(&beginning[0] + 1, end, &size)
     if at == NULL or size > <uint64_t>(end - at):
-        return False
+        return 0
     packet.data = at
     packet.end = at + size
     extension = load_bytes(packet, PACKET_TRACETIME_SNAPSHOT)
     if not is_set(extension) or not baked_policy(extension):
-        return False
-    return load_number(extension, EXT_CARRIES_SOURCE, &found) == 1
+        return 0
+    return load_number(extension, EXT_CARRIES_SOURCE, &found)

@@ -160,10 +160,10 @@ def read_slices(
     if flows is not None:
         reading.arrows = _arrows(flows, slices.strings)
     found: Mapping[str, pa.Array] = {}
-    if entries is not None and bars is not None:
+    if entries is not None:
         ends = slices.ends(trace, entries)
         go_on(trace)
-        found = slices.bounded(ends, trace, bars)
+        found = slices.bounds_of(ends, trace, bars, reading)
     yield from slices.batches(found, log.args_of if with_args else None)
 
 

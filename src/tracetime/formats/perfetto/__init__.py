@@ -15,7 +15,12 @@ def open(file: TraceFile, options: OpenOptions) -> Trace:
     from tracetime._kernels.perfetto.packets import carries_source
 
     # The first packet of a baked trace is far shorter.
-    if carries_source(file.beginning()):
+    carried = carries_source(file.beginning())
+    if carried == 2:
+        from tracetime.formats.perfetto.read.carried_trace import CarriedTrace
+
+        return CarriedTrace(file, options)
+    if carried == 1:
         from tracetime.formats.perfetto.read.baked_trace import BakedTrace
 
         return BakedTrace(file, options)

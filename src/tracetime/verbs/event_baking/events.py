@@ -77,6 +77,7 @@ class EventWriter:
         self._lines = [kind.name == _LINE for kind in vocabulary.kinds]
         self._series = Series(as_chrome)
         self.unresolved = self.early = self._not_events = self._without_number = 0
+        self._written: list[Rows] = []
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -85,6 +86,17 @@ class EventWriter:
             "counter_without_number": self._without_number
             + (self._series.beside if self._as_chrome else 0),
         }
+
+    def take_written(self) -> tuple[Rows, Rows]:
+        """The rows of the last batch that have packets, in the order of these, and their times."""
+        rows, times = np.concatenate([np.zeros((2, 0), np.int64), *self._written], axis=1)
+        self._written.clear()
+        return rows, times
+
+    def _note(self, rows: Rows) -> None:
+        """Note the rows of the packets since the last time, of those that were put."""
+        written, times, _ = self._packets.take_written()
+        self._written.append(np.stack([rows[written], times]))
 
     def put(self, columns: Columns) -> None:
         """Put a batch with names."""
@@ -124,6 +136,7 @@ class EventWriter:
             ),
             Details(names, categories, args),
         )
+        self._note(rows)
 
     def _put_counters(self, columns: Columns, rows: Rows) -> None:
         """Put a counter for each number in the arguments; named by the row where it has one value.
@@ -147,6 +160,7 @@ class EventWriter:
             ),
             columns["value"][single],
         )
+        self._note(single)
         member = pa.Array.from_buffers(
             pa.string(),
             len(ends),
@@ -164,6 +178,7 @@ class EventWriter:
             ),
             values[several],
         )
+        self._note(some)
 
     def _counter(self, columns: Columns, row: int, member: str | None) -> int:
         """The counter of a row: of its process, if known, as all its threads have it."""

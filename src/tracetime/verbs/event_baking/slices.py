@@ -97,15 +97,15 @@ def _outer(slices: pa.Table) -> tuple[Rows, npt.NDArray[np.int32]]:
     return np.where(holds, parent, _NONE), depth
 
 
-def parents_first(slices: pa.Table) -> tuple[pa.Table, Rows]:
-    """Slices ordered so that each comes after the one that holds it, and the holders' rows.
+def parents_first(slices: pa.Table) -> tuple[pa.Table, Rows, Rows]:
+    """Slices ordered so that each comes after the one that holds it, the holders' rows, the order.
 
     Of spans that begin at one time, and by the tube of any, the table may have them otherwise.
     """
     outer, depth = _outer(slices)
     inside = np.flatnonzero(outer != _NONE)
     if (outer[inside] < inside).all():
-        return slices, outer
+        return slices, outer, np.arange(len(outer))
     (ts, _), (dur, _), (parent, known) = (
         known_of(slices[name].combine_chunks()) for name in ("ts", "dur", "parent")
     )
@@ -123,7 +123,7 @@ def parents_first(slices: pa.Table) -> tuple[pa.Table, Rows]:
     at = slices.schema.get_field_index("parent")
     moved = moved.set_column(at, slices.schema.field(at), arrow_of(above, ~known[order]))
     outer = outer[order]
-    return moved, np.where(outer == _NONE, _NONE, place[outer])
+    return moved, np.where(outer == _NONE, _NONE, place[outer]), order
 
 
 def _open_inside(

@@ -15,9 +15,11 @@ from tracetime.errors import UsageError
 from tracetime.formats.name_columns import name_columns
 from tracetime.formats.perfetto.extension import BAKED_BY
 from tracetime.graph.arguments import PolicyName
+from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.events_table import REALTIME, Columns
 from tracetime.trace.slices_table import Slices
 from tracetime.trace.trace import Trace
+from tracetime.verbs.event_baking.carrying import Carrier
 from tracetime.verbs.event_baking.events import EventWriter, rows_with_time
 from tracetime.verbs.event_baking.flows import SliceArrows
 from tracetime.verbs.event_baking.reasons import nonzero_counts
@@ -66,6 +68,7 @@ def write_events(
     policy: PolicyName,
     progress: Callable[[int], None] | None = None,
     place: OutputNumbers | None = None,
+    carrier: Carrier | None = None,
 ) -> WriteSummary:
     """Write the events of a trace of any format as track events.
 
@@ -75,6 +78,7 @@ def write_events(
         policy: where its events go.
         progress: called with the byte position reached.
         place: the numbers of the packets; those of the only trace of a file by default.
+        carrier: makes the packets of what clocks read.
 
     Raises:
         TraceError: as `Trace.events`.
@@ -84,9 +88,12 @@ def write_events(
     slices = _slices_of(trace, policy, progress)
     packets, tracks = EventPackets(place.sequence, clock, place.machine), Tracks(place)
     if place.snapshot:
-        file.write(made.baked_packet(1 + BAKED_BY.index(policy)))
+        file.write(made.baked_packet(1 + BAKED_BY.index(policy), None if carrier is None else b""))
+        if carrier is not None:
+            file.write(carrier.head({0: 0}, trace.clocks.name))
     file.write(made.state_packet(place.sequence, _CLEARED, True, False, 0, place.machine))
     tied = not place.snapshot
+    bars = trace._error_bars("estimated", {})
     as_chrome = trace.perfetto_reads == "json"
     events = EventWriter(packets, tracks, trace.vocabulary, slices is not None, as_chrome)
     for columns in _batches(trace, policy, progress):
@@ -98,16 +105,12 @@ def write_events(
         events.put(columns)
         file.write(tracks.take())
         file.write(packets.take())
+        written = events.take_written()
+        if carrier is not None:
+            file.write(carrier.of_events(columns, *written, bars))
     left_out = events.left_out
     if slices is not None:
-        table, arrows = slices._read_with_arrows()
-        table, outer = parents_first(table)
-        flows = SliceArrows(table, arrows, place.first)
-        for _ in put_slices(packets, table, outer, tracks, flows):
-            file.write(tracks.take())
-            file.write(packets.take())
-        left_out |= arrows.lost
-        left_out |= {"no_room": slices.left_out, "arrow_back": flows.n_left_out}
+        left_out |= _write_slices(slices, file, packets, tracks, place.first, (carrier, bars))
     return WriteSummary(
         ClockId(clock),
         packets.kept,
@@ -117,6 +120,32 @@ def write_events(
         nonzero_counts(left_out),
         tracks.free_pid,
     )
+
+
+def _write_slices(
+    slices: Slices,
+    file: Output,
+    packets: EventPackets,
+    tracks: Tracks,
+    first: int,
+    carried: tuple[Carrier | None, ErrorBars],
+) -> dict[str, int]:
+    """Write slices; returns what is not written, by a key of `REASONS`.
+
+    first: the number of their first flow. carried: what makes the packets of what clocks read, and
+    the bars that placed them.
+    """
+    carrier, bars = carried
+    table, arrows = slices._read_with_arrows()
+    table, outer, order = parents_first(table)
+    flows = SliceArrows(table, arrows, first)
+    for _ in put_slices(packets, table, outer, tracks, flows):
+        file.write(tracks.take())
+        file.write(packets.take())
+        written = packets.take_written()
+        if carrier is not None and slices.ends is not None:
+            file.write(carrier.of_slices(slices.ends, order, written, bars))
+    return {**arrows.lost, "no_room": slices.left_out, "arrow_back": flows.n_left_out}
 
 
 def _batches(

@@ -134,7 +134,7 @@ class BakedTrace(PerfettoTrace):
         def read(observer: PacketObserver) -> Iterator[Columns]:
             return self._with_source(self._observed(progress, observer))
 
-        return read_slices(self, read, reading, bars, args, baked=True)
+        return read_slices(self, read, reading, bars, args)
 
     def slice_ends(self, progress: Callable[[int], None] | None = None) -> SliceEnds | None:
         """Read where slices begin and end; see `Trace.slice_ends`."""

@@ -138,6 +138,10 @@ class PerfettoTrace(Trace):
         """The packets of the file."""
         return self
 
+    def in_source(self) -> Callable[[Columns], Columns]:
+        """What gives the columns of each batch, in turn, what they read in the file's sources."""
+        return lambda columns: columns
+
     def observed(
         self, observer: PacketObserver, progress: Callable[[int], None] | None = None
     ) -> Iterator[Columns]:

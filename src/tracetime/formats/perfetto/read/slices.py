@@ -26,7 +26,7 @@ from tracetime.formats.replayed_slices import (
     go_on,
 )
 from tracetime.trace.event_clocks import ClockNumbers
-from tracetime.trace.events_table import SOURCE_STATUS, SOURCE_TIME, Columns
+from tracetime.trace.events_table import CUT_OFF, EARLY, SOURCE_STATUS, SOURCE_TIME, Columns
 from tracetime.trace.slice_ends import PLACED, SliceEnds
 from tracetime.trace.slices_table import SliceReading
 
@@ -39,7 +39,13 @@ if TYPE_CHECKING:
 
 Entries = npt.NDArray[np.int32]
 
-_OF_SOURCE: Final = {SOURCE_TIME: np.int64, SOURCE_STATUS: np.uint8}
+_OF_SOURCE: Final = {
+    SOURCE_TIME: np.int64,
+    SOURCE_STATUS: np.uint8,
+    CUT_OFF: np.int64,
+    EARLY: np.int64,
+}
+"""The columns that rows have where the file says what they read in its source."""
 _TIMES: Final = ("trace_time", "source_ns", SOURCE_TIME)
 _STATUSES: Final = ("status", SOURCE_STATUS)
 
@@ -47,15 +53,14 @@ _STATUSES: Final = ("status", SOURCE_STATUS)
 class SliceReadings:
     """The readings of the entries of a log, in order.
 
-    machines: machine_id by index, as `Trace.machines` has them. baked: whether the events have
-    what they read in their source, too.
+    machines: machine_id by index, as `Trace.machines` has them.
     """
 
-    def __init__(self, machines: list[int], baked: bool = False) -> None:
+    def __init__(self, machines: list[int]) -> None:
         self._numbers = ClockNumbers((), machines)
         self._clocks: list[npt.NDArray[np.int32]] = []
-        self._columns = PLACED | _OF_SOURCE if baked else PLACED
-        self._batches: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self._columns}
+        self._columns: dict[str, Any] = {}
+        self._batches: dict[str, list[npt.NDArray[Any]]] = {}
         self._durations: list[npt.NDArray[np.int64]] = []
         self._entries = 0
 
@@ -64,6 +69,9 @@ class SliceReadings:
 
         base: the number of its first event.
         """
+        if not self._columns:
+            self._columns = PLACED | {n: kind for n, kind in _OF_SOURCE.items() if n in columns}
+            self._batches = {name: [] for name in self._columns}
         rows = log.rows(self._entries) - base
         self._append(log, len(rows))
         of_event = np.flatnonzero(rows >= 0)
@@ -98,7 +106,7 @@ class SliceReadings:
         return numbers[entries]
 
     def begins(self, entries: Entries) -> Columns:
-        """The columns `PLACED` of some entries."""
+        """The columns `PLACED` of some entries, and more where the source has more."""
         return {name: self._whole(name)[entries] for name in self._columns}
 
     def ends(self, entries: Entries) -> Columns:
@@ -242,7 +250,6 @@ def read_slices(
     reading: SliceReading,
     bars: Bars | None,
     with_args: bool,
-    baked: bool = False,
 ) -> Generator[pa.RecordBatch, None, None]:
     """Read a trace from its start, and yield its slices as batches.
 
@@ -252,16 +259,15 @@ def read_slices(
         reading: gets the counts of what was left out at the end.
         bars: those of the tube, None for Perfetto's own rule.
         with_args: read debug annotations, too.
-        baked: whether what is read has the readings of the source of a baked trace.
     """
-    readings = None if bars is None else SliceReadings(trace.machines, baked)
+    readings = None if bars is None else SliceReadings(trace.machines)
     log = _read_log(read, reading, readings, ARGS_LIMIT if with_args else 0)
     slices = _replay(trace, log, reading)
     found: Mapping[str, pa.Array] = {}
     if readings is not None and bars is not None:
         ends = slices.ends(trace, readings)
         go_on(trace)
-        found = slices.bounded(ends, trace, bars)
+        found = slices.bounds_of(ends, trace, bars, reading)
     yield from slices.batches(found, log.args_of if with_args else None)
 
 

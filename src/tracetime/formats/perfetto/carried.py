@@ -1,0 +1,331 @@
+"""The readings that events of a written trace carry: of which clock each is, and what it read.
+
+A file has the clock graph of its sources once (`Head`), and after each block of packets what the
+clocks read at the events of the block (`encode_block`); the bytes: docs/tracetime_extension.proto.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.ids import ClockId, clock_id
+from tracetime.errors import TraceError
+from tracetime.graph.graph import Graph
+from tracetime.graph.joining import join
+from tracetime.graph.state import GraphState
+from tracetime.graph.storage import load, save
+
+Values = npt.NDArray[np.int64]
+Group = tuple[int, int, int]
+"""The kind and payload of rows, and which of the packet sequences that have such rows in the block
+is theirs, in order of appearance: other tools may give sequences other numbers."""
+
+HEAD, BLOCK = b"\x00", b"\x01"
+NO_CLOCK: Final = -1
+
+_KNOT_ROWS: Final = 64
+"""Of each clock so many events in order of time are between two knots: of these the file has the
+offset of the clock, and of the others how far they are off the line."""
+
+_MOST_BYTES: Final = 1 << 26
+"""Of a block, unpacked: over a million events. Bytes of a file are hostile."""
+
+_MOST_HEAD: Final = 1 << 30
+_KINDS: Final = {kind: np.dtype(kind) for kind in ("<u4", "<i8", "<u8")}
+_COLUMNS: Final = ("snapshots", "cut_off_ns", "early_ns")
+
+
+class Head(NamedTuple):
+    """What a file says of its sources.
+
+    Attributes:
+        graph: of all their clocks.
+        trace_clock: the clock of the file's times.
+        clocks: by number, those that events have read.
+        machines: by machine_id of the file, the number of the machine in the graph.
+    """
+
+    graph: Graph
+    trace_clock: ClockId
+    clocks: Sequence[ClockId]
+    machines: dict[int, int]
+
+
+def encode_head(head: Head, names: dict[ClockId, str]) -> bytes:
+    """The bytes of a head; names: what clocks are called."""
+    ids = _ids_of_rows((*head.clocks, head.trace_clock), names)
+    contents = save.contents_of(_renamed(head.graph, ids).state)
+    facts = {
+        "graph": contents.facts,
+        "columns": [(column, values.dtype.str) for column, values in contents.arrays.items()],
+        "trace_clock": _numbers(ids[head.trace_clock]),
+        "clocks": [_numbers(ids[clock]) for clock in head.clocks],
+        "machines": [*head.machines.items()],
+        "names": [[*_numbers(ids[clock]), name] for clock, name in names.items()],
+    }
+    text = json.dumps(facts).encode()
+    columns = (_packed(_steps(values)) for values in contents.arrays.values())
+    return HEAD + zlib.compress(struct.pack("<I", len(text)) + text + b"".join(columns), 9)
+
+
+def decode_head(data: bytes) -> Head | None:
+    """The head in the bytes of a file; None where they make no sense."""
+    try:
+        content = _inflate(data, _MOST_HEAD)
+        (size,) = struct.unpack_from("<I", content)
+        facts = json.loads(content[4 : 4 + size])
+        rest = memoryview(content)[4 + size :]
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for column, kind in facts["columns"]:
+            values, rest = _unpacked(rest)
+            arrays[str(column)] = np.cumsum(values).astype(_KINDS[kind])
+        state = load.from_bytes(save.to_bytes(save.FileContents(facts["graph"], arrays)))
+        state.given = {ClockId(*found[:4]): str(found[4]) for found in facts["names"]}
+        for clock, name in state.given.items():
+            if clock in state.domains:
+                state.domains[clock] = replace(state.domains[clock], name=name)
+        return Head(
+            Graph(state),
+            ClockId(*facts["trace_clock"]),
+            [ClockId(*found) for found in facts["clocks"]],
+            {int(one): int(other) for one, other in facts["machines"]},
+        )
+    except (ValueError, KeyError, TypeError, IndexError, zlib.error, struct.error, TraceError):
+        return None
+
+
+def _ids_of_rows(clocks: Iterable[ClockId], names: dict[ClockId, str]) -> dict[ClockId, ClockId]:
+    """Ids by which rows can name clocks: they say no file.
+
+    Of two that are alike but for that, the second gets the number of a name.
+    """
+    ids: dict[ClockId, ClockId] = {}
+    taken = set[ClockId]()
+    for clock in dict.fromkeys(clocks):
+        found = replace(clock, file=0)
+        if found in taken:
+            name = f"{names.get(clock, '')} {clock}"
+            found = ClockId(clock_id(name), machine=clock.machine)
+        taken.add(found)
+        ids[clock] = found
+    return ids
+
+
+def _renamed(graph: Graph, ids: dict[ClockId, ClockId]) -> Graph:
+    """The graph under other ids."""
+    if all(clock == new for clock, new in ids.items()):
+        return graph
+    made = Graph(GraphState())
+    join(made, graph, lambda clock: ids[clock])
+    return made
+
+
+def _numbers(clock: ClockId) -> tuple[int, int, int, int]:
+    return clock.clock, clock.sequence, clock.machine, clock.file
+
+
+# Rows in groups
+
+
+class Groups:
+    """The groups of the rows of one block, in order of appearance."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Group] = {}
+        self._sequences = Counter[tuple[int, int]]()
+
+    def split(self, columns: dict[str, Any], rows: Values) -> list[tuple[Group, Values]]:
+        """The groups of some rows, each with its rows in file order."""
+        kind, payload, sequence = (
+            columns[name][rows].astype(np.uint64) for name in ("kind", "payload", "packet_sequence")
+        )
+        keys = kind << np.uint64(48) | payload << np.uint64(32) | sequence
+        found, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        for key in found[np.argsort(first)].tolist():
+            if key not in self._known:
+                of = key >> 48, key >> 32 & 0xFFFF
+                self._known[key] = *of, self._sequences[of]
+                self._sequences[of] += 1
+        ends = np.cumsum(np.bincount(which, minlength=len(found)))[:-1]
+        parts = np.split(rows[np.argsort(which, kind="stable")], ends)
+        return [(self._known[key], part) for key, part in zip(found.tolist(), parts, strict=True)]
+
+
+def checksum(times: Values, before: int = 0) -> int:
+    """The checksum of trace times, in file order; before: of those before them."""
+    return zlib.crc32(np.ascontiguousarray(times, "<i8").tobytes(), before)
+
+
+# Blocks
+
+
+class Block(NamedTuple):
+    """The readings at the events of a block, group after group.
+
+    Attributes:
+        groups: of each the place of its first row, how many there are, and their checksum.
+        clock: the number of each row's clock; `NO_CLOCK`: nothing bounds it.
+        residual: how far its reading is from what `knots` say, ns.
+        snapshots, cut_off_ns, early_ns: as in `events_table.Columns`.
+        knots: clocks, trace times, and the readings less these.
+    """
+
+    groups: dict[Group, tuple[int, int, int]]
+    clock: Values
+    residual: Values
+    snapshots: Values
+    cut_off_ns: Values
+    early_ns: Values
+    knots: tuple[Values, Values, Values]
+
+    def readings(self, places: Values, times: Values) -> Values:
+        """The readings of rows at some places, whose trace times these are."""
+        made = times + self.residual[places]
+        made += offsets(self.knots, self.clock[places], times)
+        return made
+
+
+def encode_block(columns: dict[str, Any], rows: Values, clock: Values, times: Values) -> bytes:
+    """The bytes of a block; of some rows, as they are in the file.
+
+    Args:
+        columns: kind, payload and packet_sequence as in the file up to the numbers of sequences;
+            source_ns, and where there are any, snapshots, cut_off_ns and early_ns.
+        rows: in file order.
+        clock: of every row of the columns, the number of its clock, or `NO_CLOCK`.
+        times: of every row, its trace time in the file.
+    """
+    groups = Groups().split(columns, rows)
+    order = np.concatenate([part for _, part in groups]) if groups else rows
+    clock, times = clock[order], times[order]
+    source_ns = columns["source_ns"][order]
+    knots = _knots(clock, times, source_ns)
+    residual = source_ns - times - offsets(knots, clock, times)
+    residual[clock == NO_CLOCK] = 0
+    starts = np.cumsum([0, *(len(part) for _, part in groups)])
+    heads = [
+        (*group, len(part), checksum(times[start : start + len(part)]))
+        for (group, part), start in zip(groups, starts, strict=False)
+    ]
+    more = [_steps(columns[name][order]) if name in columns else residual[:0] for name in _COLUMNS]
+    arrays = [
+        np.array(heads, np.int64).reshape(-1),
+        _steps(clock),
+        residual,
+        *more,
+        *map(_steps, knots),
+    ]
+    return BLOCK + zlib.compress(b"".join(map(_packed, arrays)))
+
+
+def decode_block(data: bytes) -> Block | None:
+    """The block in the bytes of a file; None where they make no sense."""
+    try:
+        content = memoryview(_inflate(data, _MOST_BYTES))
+        arrays = []
+        for _ in range(9):
+            values, content = _unpacked(content)
+            arrays.append(values)
+    except (ValueError, zlib.error, struct.error):
+        return None
+    heads, clock, residual, *others = arrays
+    n = len(residual)
+    more = [np.cumsum(column) if len(column) else np.zeros(n, np.int64) for column in others[:3]]
+    of, at, offset = (np.cumsum(column) for column in others[3:])
+    groups, start = {}, 0
+    for kind, payload, nth, count, total in (
+        heads.reshape(-1, 5).tolist() if len(heads) % 5 == 0 else ()
+    ):
+        if not 0 <= count <= n - start:
+            return None
+        groups[kind, payload, nth] = start, count, total
+        start += count
+    alike = len(of) == len(at) == len(offset) and start == n == len(clock)
+    if not alike or any(len(column) != n for column in more):
+        return None
+    snapshots, cut_off_ns, early_ns = more
+    return Block(
+        groups, np.cumsum(clock), residual, snapshots, cut_off_ns, early_ns, (of, at, offset)
+    )
+
+
+def _knots(clock: Values, times: Values, source_ns: Values) -> tuple[Values, Values, Values]:
+    """Every so many rows of each clock in order of time, and the last."""
+    order = np.lexsort((times, clock))
+    order = order[clock[order] != NO_CLOCK]
+    begins = np.flatnonzero(np.diff(clock[order], prepend=NO_CLOCK))
+    chosen = [
+        place
+        for begin, end in pairwise([*begins.tolist(), len(order)])
+        for place in (*range(begin, end - 1, _KNOT_ROWS), end - 1)
+    ]
+    rows = order[np.array(chosen, np.int64)]
+    return clock[rows], times[rows], source_ns[rows] - times[rows]
+
+
+def offsets(knots: tuple[Values, Values, Values], clock: Values, times: Values) -> Values:
+    """The readings less the trace times that the knots say, on lines between them.
+
+    The arithmetic is that of IEEE 754 alone: it is the same on every machine.
+    """
+    of, at, offset = knots
+    made = np.zeros(len(times), np.int64)
+    for number in np.unique(clock[clock != NO_CLOCK]).tolist():
+        rows = np.flatnonzero(clock == number)
+        begin, end = np.searchsorted(of, [number, number + 1]).tolist()
+        if begin == end:
+            continue
+        own_at, own = at[begin:end], offset[begin:end]
+        there = times[rows]
+        before = np.searchsorted(own_at, there, side="right") - 1
+        before = np.clip(before, 0, max(0, end - begin - 2))
+        after = np.minimum(before + 1, end - begin - 1)
+        span = (own_at[after] - own_at[before]).astype(np.float64)
+        part = (there - own_at[before]).astype(np.float64) / np.where(span > 0, span, 1)
+        rise = (own[after] - own[before]).astype(np.float64) * np.clip(part, 0, 1)
+        made[rows] = own[before] + np.rint(rise).astype(np.int64)
+    return made
+
+
+# Bytes
+
+
+def _steps(values: npt.NDArray[Any]) -> Values:
+    """How far each number is from the one before it; the first from 0."""
+    whole: Values = values.astype(np.int64)
+    steps = whole.copy()
+    steps[1:] -= whole[:-1]
+    return steps
+
+
+def _packed(values: Values) -> bytes:
+    """Numbers as bytes that compress well: all the lowest bytes first, and so on."""
+    zigzag = (values << 1 ^ values >> 63).astype("<i8")
+    planes = zigzag.view(np.uint8).reshape(-1, 8).T
+    return struct.pack("<I", len(values)) + np.ascontiguousarray(planes).tobytes()
+
+
+def _unpacked(data: memoryview) -> tuple[Values, memoryview]:
+    (n,) = struct.unpack_from("<I", data)
+    planes = np.frombuffer(data, np.uint8, 8 * n, 4).reshape(8, n)
+    found = np.ascontiguousarray(planes.T).view("<u8").reshape(n)
+    values = (found >> np.uint64(1)).astype(np.int64) ^ -(found & np.uint64(1)).astype(np.int64)
+    return values, data[4 + 8 * n :]
+
+
+def _inflate(data: bytes, most: int) -> bytes:
+    engine = zlib.decompressobj()
+    content = engine.decompress(data[1:], most)
+    if not engine.eof:
+        raise ValueError("it is cut off, or larger than it may be")
+    return content

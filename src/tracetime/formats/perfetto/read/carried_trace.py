@@ -1,0 +1,324 @@
+"""`CarriedTrace`: what `merge` wrote, or `bake` of another format, with the readings of clocks.
+
+Perfetto's rule places the events of the file; clocks and bars are those of its sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from tracetime._kernels.perfetto.checks import CarriedLog
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import AS_IS, RESOLVED
+from tracetime.formats.perfetto.carried import (
+    BLOCK,
+    HEAD,
+    NO_CLOCK,
+    Block,
+    Group,
+    Groups,
+    Head,
+    Values,
+    checksum,
+    decode_block,
+    decode_head,
+)
+from tracetime.formats.perfetto.read.reader import PerfettoTrace
+from tracetime.formats.trace_file import TraceFile
+from tracetime.graph.clock_graph import ClockGraph, coat
+from tracetime.graph.tube.results import Bars
+from tracetime.trace.events_table import CUT_OFF, EARLY, NO_BAR, SOURCE_STATUS, SOURCE_TIME, Columns
+from tracetime.trace.facts import TraceWarning
+from tracetime.trace.open_options import OpenOptions
+from tracetime.trace.slice_ends import SliceEnds
+from tracetime.trace.slices_table import SliceReading
+from tracetime.trace.trace import TraceReading
+
+if TYPE_CHECKING:
+    from tracetime._kernels.perfetto.importer import PacketObserver
+
+_ID: Final = ("clock", "sequence", "machine")
+
+
+class Carried(NamedTuple):
+    """What a file carries, as far as its events agree with it.
+
+    Attributes:
+        head: see `Head`.
+        packets: the numbers of the packets that end blocks.
+        blocks: the bytes of each.
+        agreed: of each, the groups whose events are those of the file.
+        lost: of how many events none agrees.
+    """
+
+    head: Head
+    packets: Values
+    blocks: list[bytes]
+    agreed: list[set[Group]]
+    lost: int
+
+
+class _Rows:
+    """The rows of a reading, by blocks and groups.
+
+    packets: numbers of the packets that end blocks, known as far as the batch at hand.
+    """
+
+    def __init__(self, packets: list[int] | Values) -> None:
+        self._packets = packets
+        self._block = 0
+        self._groups = Groups()
+
+    def of(self, columns: Columns) -> Iterator[tuple[int, Group, Values]]:
+        """The rows of a batch that have a time, with the number of their block and their group."""
+        rows = np.flatnonzero(columns["status"] == RESOLVED)
+        number = np.searchsorted(self._packets, columns["packet"][rows].astype(np.int64))
+        for block in np.unique(number).tolist():
+            if block != self._block:
+                self._block, self._groups = block, Groups()
+            for group, part in self._groups.split(columns, rows[number == block]):
+                yield block, group, part
+
+
+class CarriedTrace(PerfettoTrace):
+    """A trace whose packets say what the clocks of its sources read at its events.
+
+    Events that something has changed since have no bar; without what is carried it is a trace
+    without bars, and `warnings` say why.
+    """
+
+    def __init__(self, file: TraceFile, options: OpenOptions) -> None:
+        super().__init__(file, options)
+        self._carried: Carried | str | None = None
+        self._source_graph: ClockGraph | None = None
+        self._is_moved = False
+
+    def _found(self) -> Carried | None:
+        """What the file carries; None where that is of no use."""
+        if self._carried is None:
+            self._carried = self._read_carried()
+        return self._carried if isinstance(self._carried, Carried) else None
+
+    def _read_carried(self) -> Carried | str:
+        """What the file carries, or why it is of no use."""
+        log, blocks, packets = CarriedLog(), list[bytes](), list[int]()
+        heads = list[bytes]()
+        rows = _Rows(packets)
+        sums: dict[tuple[int, Group], tuple[int, int]] = {}
+        for columns in self._observed(None, log):
+            for packet, content in zip(log.packets, log.contents, strict=True):
+                if content[:1] == HEAD:
+                    heads.append(content)
+                elif content[:1] == BLOCK:
+                    packets.append(packet)
+                    blocks.append(content)
+            log.packets.clear()
+            log.contents.clear()
+            for number, group, part in rows.of(columns):
+                count, total = sums.get((number, group), (0, 0))
+                times = columns["trace_time"][part]
+                sums[number, group] = count + len(part), checksum(times, total)
+        if len(heads) != 1:
+            return "it has no graph of them" if not heads else "it is joined from several"
+        head = decode_head(heads[0])
+        if head is None:
+            return "the graph of them is damaged"
+        agreed = list[set[Group]]()
+        lost = sum(count for (number, _), (count, _) in sums.items() if number == len(blocks))
+        for number, content in enumerate(blocks):
+            block = decode_block(content)
+            found = set[Group]()
+            for group, (_, *same) in (block.groups if block else {}).items():
+                there = sums.get((number, group), (0, 0))
+                if there == tuple(same):
+                    found.add(group)
+                else:
+                    lost += there[0]
+            agreed.append(found)
+        return Carried(head, np.array(packets, np.int64), blocks, agreed, lost)
+
+    @property
+    def clocks(self) -> ClockGraph:
+        """The clock graph of the sources; reads the file if necessary."""
+        found = self._found()
+        if found is None:
+            return self._own_graph()
+        if self._source_graph is None:
+            self._source_graph = coat(found.head.graph)
+            self.apply_options(self._source_graph)
+        return self._source_graph
+
+    @property
+    def trace_clock(self) -> ClockId:
+        """The clock of trace time, among those of the sources."""
+        found = self._found()
+        return super().trace_clock if found is None else found.head.trace_clock
+
+    @property
+    def machines(self) -> list[int]:
+        """The numbers of the machines, as rows have them."""
+        found = self._found()
+        if found is None:
+            return super().machines
+        most = max((clock.machine for clock in found.head.clocks), default=0)
+        return [*range(1 + max(most, *found.head.machines.values(), 0))]
+
+    @property
+    def boots(self) -> dict[int, bytes]:
+        """The ids of the boots that the machines' clocks count from; see `Trace`."""
+        found, boots = self._found(), super().boots
+        if found is None:
+            return boots
+        numbers = super().machines
+        return {found.head.machines.get(numbers[n], n): boot for n, boot in boots.items()}
+
+    @property
+    def warnings(self) -> list[TraceWarning]:
+        """The reason why the file lacks bars, and snapshots that could not be taken whole."""
+        return [*self._damage(), *super().warnings]
+
+    @property
+    def n_warnings(self) -> int:
+        """The number of all warnings."""
+        return super().n_warnings + len(self._damage())
+
+    def _damage(self) -> list[TraceWarning]:
+        found = self._found()
+        if found is None:
+            return [TraceWarning(f"no bars of the sources: {self._carried}", 0, 0)]
+        if not found.lost:
+            return []
+        return [
+            TraceWarning(
+                f"no bars of {found.lost:,} events: something has changed the file since", 0, 0
+            )
+        ]
+
+    def columns(
+        self,
+        progress: Callable[[int], None] | None = None,
+        *,
+        names: bool = False,
+        written: int = 0,
+    ) -> TraceReading:
+        """Read the file from its start, with what each row reads in its source."""
+        reading = super().columns(progress, names=names, written=written)
+        read = self.in_source()
+        reading.batches = map(read, reading.batches)
+        return reading
+
+    def in_source(self) -> Callable[[Columns], Columns]:
+        """What gives the columns of each batch, in turn, what they read in the file's sources."""
+        found = self._found()
+        if found is None:
+            return lambda columns: columns
+        return _Reader(found, self._is_moved).read
+
+    def _slice_batches(
+        self,
+        reading: SliceReading,
+        bars: Bars | None,
+        args: bool,
+        progress: Callable[[int], None] | None,
+    ) -> Generator[Any, None, None]:
+        from tracetime.formats.perfetto.read.slices import read_slices
+
+        found = self._found()
+        if bars is None or found is None:
+            return super()._slice_batches(reading, bars, args, progress)
+
+        def read(observer: PacketObserver) -> Iterator[Columns]:
+            return map(self.in_source(), self._observed(progress, observer))
+
+        return read_slices(self, read, reading, bars, args)
+
+    def slice_ends(self, progress: Callable[[int], None] | None = None) -> SliceEnds | None:
+        """Read where slices begin and end; see `Trace.slice_ends`."""
+        from tracetime.formats.perfetto.read.slices import read_slice_ends
+
+        self.check_open()
+
+        def read(observer: PacketObserver) -> Iterator[Columns]:
+            return map(self.in_source(), self._observed(progress, observer))
+
+        return read_slice_ends(self, read)
+
+    def as_written(self) -> PerfettoTrace:
+        """The trace for who places its events anew: they are where the sources' clocks read."""
+        made = CarriedTrace(self._file, self.options)
+        made.on_read = self.on_read
+        made._carried = self._carried
+        made._is_moved = True
+        return made
+
+
+class _Reader:
+    """The reader of what is carried, batch by batch.
+
+    is_moved: whether the rows are placed anew; else they stay where the file has them.
+    """
+
+    def __init__(self, carried: Carried, is_moved: bool) -> None:
+        self._carried = carried
+        self._is_moved = is_moved
+        self._rows = _Rows(carried.packets)
+        self._number = -1
+        self._block: Block | None = None
+        self._done: dict[Group, int] = {}
+        self._ids = np.array(
+            [(clock.clock, clock.sequence, clock.machine) for clock in carried.head.clocks],
+            np.uint32,
+        ).reshape(-1, 3)
+
+    def read(self, columns: Columns) -> Columns:
+        """The columns of a batch with what its rows read in their sources."""
+        n = len(columns["status"])
+        made = dict(columns)
+        clock = np.full(n, NO_CLOCK, np.int64)
+        for name in ("source_ns", "snapshots"):
+            made[name] = columns[name].copy()
+        made[CUT_OFF], made[EARLY] = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        for number, group, rows in self._rows.of(columns):
+            block = self._enter(number)
+            if block is None or group not in self._carried.agreed[number]:
+                continue
+            start = block.groups[group][0] + self._done.get(group, 0)
+            self._done[group] = self._done.get(group, 0) + len(rows)
+            places = np.arange(start, start + len(rows))
+            clock[rows] = block.clock[places]
+            made["source_ns"][rows] = block.readings(places, columns["trace_time"][rows])
+            made["snapshots"][rows] = block.snapshots[places]
+            made[CUT_OFF][rows] = block.cut_off_ns[places]
+            made[EARLY][rows] = block.early_ns[places]
+        return self._with_clocks(made, columns, clock)
+
+    def _enter(self, number: int) -> Block | None:
+        if number != self._number:
+            self._number, self._done = number, {}
+            blocks = self._carried.blocks
+            self._block = decode_block(blocks[number]) if number < len(blocks) else None
+        return self._block
+
+    def _with_clocks(self, made: Columns, columns: Columns, clock: Values) -> Columns:
+        known = (clock >= 0) & (clock < len(self._ids))
+        head = self._carried.head
+        machine = columns["machine"].copy()
+        for machine_id, own in head.machines.items():
+            machine[columns["machine"] == machine_id] = own
+        made["machine"] = machine
+        # What nothing bounds names no clock: the file's own are none of the sources'.
+        made |= {name: np.zeros(len(clock), np.uint32) for name in ("clock", "sequence")}
+        for name, numbers in zip(_ID, self._ids.T, strict=True):
+            made[name][known] = numbers[clock[known]]
+        made["timestamp"] = np.where(known, made["source_ns"], columns["timestamp"])
+        made["source_ns"] = np.where(known, made["source_ns"], columns["source_ns"])
+        status = np.where(known, RESOLVED, AS_IS).astype(columns["status"].dtype)
+        if self._is_moved:
+            made["status"] = np.where(columns["status"] == RESOLVED, status, columns["status"])
+            made[NO_BAR] = ~known
+        else:
+            made |= {SOURCE_TIME: columns["trace_time"], SOURCE_STATUS: status}
+        return made

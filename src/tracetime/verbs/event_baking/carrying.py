@@ -1,0 +1,164 @@
+"""What a written trace carries of its sources: their graph, and what clocks read at the events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.perfetto.packets import baked_packet
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.int_arrays import is_any_of
+from tracetime.errors import PLACED
+from tracetime.formats.perfetto.carried import NO_CLOCK, Head, encode_block, encode_head
+from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
+from tracetime.formats.perfetto.schema import KINDS
+from tracetime.graph.graph import Graph
+from tracetime.trace.error_bars import ErrorBars
+from tracetime.trace.events_table import BY_HOME, CUT_OFF, EARLY, HOME_NS, Columns
+from tracetime.trace.slice_ends import SliceEnds
+
+Rows = npt.NDArray[np.int64]
+
+_TRACK_EVENT, _SERVICE_EVENT = (
+    next(n for n, name in PAYLOAD_NAMES.items() if name == wanted)
+    for wanted in ("track_event", "service_event")
+)
+_PACKET, _LEGACY = (
+    next(n for n, kind in enumerate(KINDS) if kind.name == name)
+    for name in ("packet", "track_event_legacy")
+)
+_READ: Final = ("source_ns", "snapshots", CUT_OFF, EARLY)
+
+
+class Carrier:
+    """A maker of the packets that a trace carries beside its events.
+
+    Args:
+        graph: of all clocks of the sources.
+        trace_clock: the clock of the output's times, among them.
+        homes: clocks that events may be on without a snapshot: trace clocks of the sources.
+        mark: the number of the policy.
+    """
+
+    def __init__(
+        self, graph: Graph, trace_clock: ClockId, homes: Iterable[ClockId], mark: int
+    ) -> None:
+        self._graph = graph
+        self._trace_clock = trace_clock
+        self._mark = mark
+        state = graph.state
+        pairs = (*state.orders.pairs(), *state.between.pairs())
+        found = dict.fromkeys(info.clock for info in graph.clocks())
+        found |= dict.fromkeys((*chain(*pairs), *state.domains, *state.events, *state.given))
+        found |= dict.fromkeys((trace_clock, *homes))
+        self._clocks = {clock: n for n, clock in enumerate(found)}
+
+    def head(self, machines: dict[int, int], name: Callable[[ClockId], str]) -> bytes:
+        """The packet of the graph.
+
+        machines: by machine_id of the output, the number of the machine in the graph. name: gives
+        the name of a clock.
+        """
+        found = Head(self._graph, self._trace_clock, [*self._clocks], machines)
+        # Those of many sequences share one line where they have no names.
+        names = {clock: name(clock) for clock in self._clocks if not clock.sequence}
+        return baked_packet(self._mark, encode_head(found, names))
+
+    def of_packets(self, columns: Columns, placed: Columns, bars: ErrorBars) -> bytes:
+        """The packet of a batch of a Perfetto trace's rows.
+
+        Args:
+            columns: as they are in its own file.
+            placed: as they are written, with what they read.
+            bars: that placed them.
+        """
+        # Some of the service's events are left out.
+        rows = np.flatnonzero(
+            is_any_of(placed["status"], PLACED) & (columns["payload"] != _SERVICE_EVENT)
+        )
+        kind = columns["kind"]
+        legacy = rows[kind[rows] == _LEGACY]
+        if len(legacy):
+            # The packet has the time of its legacy timestamp.
+            moved = np.isin(columns["packet"][rows], columns["packet"][legacy])
+            rows = rows[~(moved & (kind[rows] == _PACKET))]
+            kind = kind.copy()
+            kind[legacy] = _PACKET
+        written = {
+            "kind": kind,
+            "payload": columns["payload"],
+            "packet_sequence": columns["packet_sequence"],
+        }
+        return self._packet(written, placed, rows, placed["trace_time"], bars)
+
+    def of_events(self, placed: Columns, rows: Rows, times: Rows, bars: ErrorBars) -> bytes:
+        """The packet of track events that were made of some rows, in the order of the packets.
+
+        placed: as they were placed. times: of each of `rows`, as it is written.
+        """
+        if "earliest" not in placed:
+            # Those that floor has placed.
+            placed = bars.place(placed)
+        picked = {name: column[rows] for name, column in placed.items() if name in _NEEDED}
+        some = np.arange(len(rows))
+        written = {
+            "kind": np.full(len(rows), _PACKET),
+            "payload": np.full(len(rows), _TRACK_EVENT),
+            "packet_sequence": np.zeros(len(rows), np.uint32),
+        }
+        return self._packet(written, picked, some, times, bars)
+
+    def of_slices(self, ends: SliceEnds, order: Rows, written: Rows, bars: ErrorBars) -> bytes:
+        """The packet of track events that begin and end slices.
+
+        Args:
+            ends: of the slices.
+            order: the slices in the order in which they were put.
+            written: as `EventPackets.take_written` gives it.
+            bars: that placed them.
+        """
+        number, times, is_end = written
+        slices, is_end = order[number], is_end.astype(np.bool_)
+        columns = {
+            name: np.where(is_end, ends.ends[name][slices], begins[slices])
+            for name, begins in ends.begins.items()
+        }
+        placed = bars.place(columns)
+        for name in ("earliest", "latest"):
+            placed[name] = placed[name].copy()
+        # A slice that something else ends reads nothing there.
+        nowhere = is_end & ~ends.ended[slices]
+        placed["earliest"][nowhere], placed["latest"][nowhere] = 1, 0
+        return self.of_events(placed, np.arange(len(times)), times, bars)
+
+    def _packet(
+        self,
+        written: Columns,
+        placed: Columns,
+        rows: Rows,
+        times: Rows,
+        bars: ErrorBars,
+    ) -> bytes:
+        if not len(rows):
+            return b""
+        clock = np.full(len(times), NO_CLOCK, np.int64)
+        source_ns = placed["source_ns"]
+        has_bar = placed["earliest"] <= placed["latest"]
+        by_home = placed[BY_HOME] if BY_HOME in placed else np.zeros(len(times), np.bool_)
+        for own, group in bars._by_clock(placed, np.flatnonzero(has_bar & ~by_home)):
+            clock[group] = self._clocks.get(own, NO_CLOCK)
+        if BY_HOME in placed:
+            clock[by_home & has_bar] = self._clocks[bars.home]
+            source_ns = np.where(by_home, placed[HOME_NS], source_ns)
+        read: dict[str, Any] = {name: placed[name] for name in _READ if name in placed}
+        return baked_packet(
+            self._mark,
+            encode_block(written | read | {"source_ns": source_ns}, rows, clock, times),
+        )
+
+
+_NEEDED: Final = {*_READ, "earliest", "latest", "clock", "sequence", "machine", BY_HOME, HOME_NS}

@@ -1,0 +1,302 @@
+"""Merged traces: the bars of their events are those of the sources, by what the file carries."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from building import BOOTTIME, MONOTONIC, event, snapshot, trace
+from hypothesis import given
+from hypothesis import strategies as st
+from merge_worlds import kineto_ranks, set_back
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace as Proto
+
+import tracetime as tt
+from tracetime.formats.perfetto.carried import NO_CLOCK, decode_block, encode_block, offsets
+from tracetime.merging.merged_traces import MergedTraces
+from tracetime.merging.placing import FilePlacing, target_of
+
+ENDS = ["name", "ts", "dur", "earliest", "latest", "end_earliest", "end_latest", "dur_error_ns"]
+BARS = ["earliest", "latest"]
+S = 1_000_000_000
+
+
+def rows_of(table, names):
+    return Counter(zip(*(table[name].to_pylist() for name in names), strict=True))
+
+
+def source_slices(paths, bars, **options):
+    """The slices of files as the graph of all places them."""
+    found = Counter()
+    with MergedTraces(paths, **options) as traces:
+        for file in traces.files:
+            file.trace.placing = FilePlacing(traces, file.number, target_of(traces))
+            found += rows_of(file.trace.slices("tube", bars=bars).read_all(), ENDS)
+    return found
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory):
+    """Four ranks, the clock of the third of which is set back in the middle, and their merge."""
+    folder = tmp_path_factory.mktemp("ranks")
+    paths = kineto_ranks(folder, 3).paths
+    set_back(paths[2], 214e6)
+    tt.merge(paths, out=folder / "m.pftrace")
+    return paths, folder / "m.pftrace"
+
+
+def two_recordings(folder):
+    """A recording on MONOTONIC and BOOTTIME, which drift apart, and a JSON trace."""
+    packets = []
+    for second in range(8):
+        packets.append(snapshot({MONOTONIC: second * S, BOOTTIME: 5 * S + second * (S + 40_000)}))
+        for k in range(200):
+            one = event(second * S + k * 5_000_003, MONOTONIC, 1 + k % 3)
+            one.track_event.type = 1 + k // 3 % 2
+            one.track_event.track_uuid = 1 + k % 3
+            one.track_event.name = f"work {k}"
+            packets.append(one)
+    (folder / "a.pftrace").write_bytes(trace(*packets))
+    events = [
+        {"ph": "X", "name": "load", "ts": 1000 + 100 * k, "dur": 10, "pid": 1, "tid": 1}
+        for k in range(50)
+    ]
+    (folder / "b.json").write_text(json.dumps(events))
+    sync = "a.pftrace:BOOTTIME=b.json:0xf7110476+5s+-1ms"
+    return [folder / "a.pftrace", folder / "b.json"], {"sync": [sync]}
+
+
+@pytest.mark.parametrize("bars", ["estimated", "guaranteed"])
+def test_slices_of_merged_ranks_have_the_bars_of_their_sources(ranks, bars):
+    paths, out = ranks
+    with tt.open_trace(out) as merged:
+        found = rows_of(merged.slices("tube", bars=bars).read_all(), ENDS)
+    wanted = source_slices(paths, bars)
+    if bars == "guaranteed":
+        # The file has one place for each event, the estimate.
+        names = [k for k, name in enumerate(ENDS) if name not in ("ts", "dur", "dur_error_ns")]
+        found, wanted = (
+            Counter(tuple(row[k] for k in names) for row in some.elements())
+            for some in (found, wanted)
+        )
+    assert found == wanted
+    assert all(None not in row for row in found)
+
+
+def test_events_of_a_merged_recording_have_the_bars_of_their_source(tmp_path):
+    paths, options = two_recordings(tmp_path)
+    tt.merge(paths, out=tmp_path / "m.pftrace", **options)
+    with MergedTraces(paths, **options) as traces:
+        file = traces.files[0]
+        file.trace.placing = FilePlacing(traces, 0, target_of(traces))
+        wanted = rows_of(file.trace.read_all("tube"), BARS)
+    with tt.open_trace(tmp_path / "m.pftrace") as merged:
+        assert not merged.warnings
+        found = rows_of(merged.read_all("tube"), BARS)
+    assert not wanted - found
+    assert (found - wanted).total() == 100  # the begins and ends of the other file
+    assert (None, None) not in found
+
+
+def test_a_merged_file_has_the_clocks_of_its_sources_by_file(ranks):
+    _, out = ranks
+    with tt.open_trace(out) as merged:
+        graph = merged.clocks
+        clocks = [tt.ClockId(1, machine=machine) for machine in range(4)]
+        assert [graph.name(clock) for clock in clocks] == [
+            f"REALTIME of rank{n}.json (rank {n})" for n in range(4)
+        ]
+        assert graph.path(clocks[1], clocks[0], policy="tube") == [clocks[1], clocks[0]]
+
+
+def test_baking_a_merged_file_keeps_its_bars(tmp_path, ranks):
+    _, out = ranks
+    with tt.open_trace(out) as merged:
+        wanted = rows_of(merged.read_all("tube"), BARS)
+        tt.bake(merged, tmp_path / "baked.pftrace")
+    with tt.open_trace(tmp_path / "baked.pftrace") as baked:
+        assert rows_of(baked.read_all("tube"), BARS) == wanted
+
+
+def reads_of_last_half(path):
+    """What a rank's clock reads at the ends of the events of the second half of its file."""
+    events = json.loads(path.read_text())["traceEvents"]
+    return [
+        round(1e3 * event["ts"]) + end * round(1e3 * event["dur"])
+        for event in events[len(events) // 2 :]
+        for end in (0, 1)
+    ]
+
+
+def merged_again(folder, out):
+    """A merged file, merged with one more."""
+    (folder / "b.json").write_text(
+        json.dumps([{"ph": "X", "name": "a", "ts": 1, "dur": 10, "pid": 9, "tid": 9}])
+    )
+    sync = [f"{out.name}:REALTIME=b.json:0xf7110476+5s+-1ms"]
+    tt.merge([out, folder / "b.json"], out=folder / "again.pftrace", sync=sync)
+    return folder / "again.pftrace"
+
+
+def test_merging_a_merged_file_keeps_its_bars(tmp_path):
+    tt.merge(kineto_ranks(tmp_path, 3).paths, out=tmp_path / "m.pftrace")
+    with tt.open_trace(tmp_path / "m.pftrace") as merged:
+        wanted = rows_of(merged.read_all("tube"), BARS)
+    with tt.open_trace(merged_again(tmp_path, tmp_path / "m.pftrace")) as again:
+        found = rows_of(again.read_all("tube"), BARS)
+    assert not wanted - found
+    assert (found - wanted).total() == 2
+    assert (None, None) not in found
+
+
+def test_merging_a_merged_file_of_a_clock_set_back_keeps_its_bars_true(tmp_path):
+    # Beside a break bars are exact at some readings of all clocks alone, and one more clock has
+    # others: bars between them are as true, and a little wider or narrower.
+    world = kineto_ranks(tmp_path, 3)
+    set_back(world.paths[2], 214e6)
+    tt.merge(world.paths, out=tmp_path / "m.pftrace")
+    with tt.open_trace(merged_again(tmp_path, tmp_path / "m.pftrace")) as again:
+        table = again.read_all("tube")
+    for rank in range(4):
+        own = table.filter(np.asarray(table["machine"]) == rank)
+        reads, earliest, latest = (
+            own[name].to_numpy().astype(np.int64) for name in ("timestamp", "earliest", "latest")
+        )
+        if rank == 2:
+            reads = reads + 214_000_000 * np.isin(reads, reads_of_last_half(world.paths[2]))
+        true = world.on_first(rank, reads)
+        assert len(own) > 1000
+        assert ((earliest <= true) & (true <= latest)).all()
+
+
+@pytest.mark.parametrize("back_ns", [0, 214e6])
+def test_a_bake_of_another_format_has_the_bars_of_its_source(tmp_path, back_ns):
+    path = kineto_ranks(tmp_path, 3).paths[2]
+    set_back(path, back_ns)
+    with tt.open_trace(path) as source:
+        wanted = rows_of(source.slices("tube").read_all(), ENDS[3:-1])
+        tt.bake(source, tmp_path / "baked.pftrace")
+    with tt.open_trace(tmp_path / "baked.pftrace") as baked:
+        assert not baked.read_all("tube")["earliest"].null_count
+        found = rows_of(baked.slices("tube").read_all(), ENDS[3:-1])
+    for source_row, row in zip(sorted(wanted.elements()), sorted(found.elements()), strict=True):
+        outwards = np.subtract(source_row, row) * [1, -1, 1, -1]
+        assert (outwards >= 0).all()
+        assert (outwards <= 2).all()
+
+
+def changed(data, change):
+    made = Proto.FromString(data)
+    change(made)
+    return made.SerializeToString()
+
+
+def test_events_that_something_has_changed_have_no_bar_and_a_warning(tmp_path):
+    paths, options = two_recordings(tmp_path)
+    tt.merge(paths, out=tmp_path / "m.pftrace", **options)
+    data = (tmp_path / "m.pftrace").read_bytes()
+
+    def later(made):
+        events = [p for p in made.packet if p.HasField("track_event") and p.timestamp]
+        events[100].timestamp += 1_000
+
+    def exchange(made):
+        events = [n for n, p in enumerate(made.packet) if p.track_event.name.startswith("work")]
+        one, other = made.packet[events[0]], made.packet[events[3]]
+        one.timestamp, other.timestamp = other.timestamp, one.timestamp
+
+    with tt.open_trace(tmp_path / "m.pftrace") as merged:
+        before = rows_of(merged.read_all("tube"), ["trace_time", *BARS])
+    for change in (later, exchange):
+        (tmp_path / "x.pftrace").write_bytes(changed(data, change))
+        with tt.open_trace(tmp_path / "x.pftrace") as cut:
+            table = cut.read_all("tube")
+            assert "something has changed the file" in str(cut.warnings[0])
+        left = rows_of(table.filter(table["earliest"].is_valid()), ["trace_time", *BARS])
+        assert not left - before
+        assert 0 < left.total() < before.total()
+
+
+def test_files_that_were_joined_have_no_bars(tmp_path):
+    paths, options = two_recordings(tmp_path)
+    tt.merge(paths, out=tmp_path / "m.pftrace", **options)
+    data = (tmp_path / "m.pftrace").read_bytes()
+    (tmp_path / "x.pftrace").write_bytes(data + data)
+    with tt.open_trace(tmp_path / "x.pftrace") as joined:
+        assert joined.read_all("tube")["earliest"].null_count == len(joined.read_all())
+        assert "joined from several" in str(joined.warnings[0])
+
+
+def test_of_a_file_that_was_cut_off_what_is_left_has_its_bars(tmp_path, ranks):
+    _, out = ranks
+    data = out.read_bytes()
+    (tmp_path / "x.pftrace").write_bytes(data[: len(data) * 9 // 10])
+    with tt.open_trace(tmp_path / "x.pftrace", partial=True) as cut:
+        bars = cut.read_all("tube")["earliest"]
+    assert 0 < bars.null_count < len(bars)
+
+
+def test_what_a_merged_file_carries_is_little(tmp_path):
+    paths, options = two_recordings(tmp_path)
+    events = [
+        {"ph": "X", "name": "load", "ts": 1000 + 100 * k, "dur": 10, "pid": 1, "tid": 1}
+        for k in range(40_000)
+    ]
+    paths[1].write_text(json.dumps(events))
+    tt.merge(paths, out=tmp_path / "m.pftrace", **options)
+    size = (tmp_path / "m.pftrace").stat().st_size
+    bare = len(
+        changed(
+            (tmp_path / "m.pftrace").read_bytes(),
+            lambda made: [p.DiscardUnknownFields() for p in made.packet],
+        )
+    )
+    assert size - bare < 0.02 * size
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2),
+            st.integers(-(2**62), 2**62),
+            st.integers(-(2**62), 2**62),
+            st.integers(-1, 1),
+        ),
+        min_size=1,
+        max_size=200,
+    )
+)
+def test_any_readings_come_back_as_they_were(rows):
+    sequence, times, source_ns, clock = (
+        np.array(column, np.int64) for column in zip(*rows, strict=True)
+    )
+    n = len(rows)
+    columns = {
+        "kind": np.zeros(n, np.uint8),
+        "payload": np.full(n, 11, np.uint16),
+        "packet_sequence": sequence.astype(np.uint32),
+        "source_ns": source_ns,
+    }
+    block = decode_block(encode_block(columns, np.arange(n), clock, times))
+    assert block is not None
+    for (_, _, nth), (start, count, _) in block.groups.items():
+        appeared = list(dict.fromkeys(sequence.tolist()))
+        rows_of_group = np.flatnonzero(sequence == appeared[nth])
+        places = np.arange(start, start + count)
+        known = clock[rows_of_group] != NO_CLOCK
+        np.testing.assert_array_equal(block.clock[places], clock[rows_of_group])
+        found = block.readings(places, times[rows_of_group])
+        np.testing.assert_array_equal(found[known], source_ns[rows_of_group][known])
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_block_are_none(data):
+    assert decode_block(b"\x01" + data) is None
+
+
+def test_knots_of_no_rows_say_nothing():
+    nothing = np.zeros(0, np.int64)
+    clock, times = np.zeros(3, np.int64), np.arange(3)
+    assert offsets((nothing, nothing, nothing), clock, times).tolist() == [0, 0, 0]
