@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import struct
+import zlib
 from collections import Counter
 
 import numpy as np
@@ -14,7 +16,15 @@ from merge_worlds import kineto_ranks, set_back
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace as Proto
 
 import tracetime as tt
-from tracetime.formats.perfetto.carried import NO_CLOCK, decode_block, encode_block, offsets
+from tracetime._kernels.perfetto.checks import CarriedLog
+from tracetime.formats.perfetto.carried import (
+    HEAD,
+    NO_CLOCK,
+    decode_block,
+    decode_head,
+    encode_block,
+    offsets,
+)
 from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.placing import FilePlacing, target_of
 
@@ -109,6 +119,28 @@ def test_a_merged_file_has_the_clocks_of_its_sources_by_file(ranks):
             f"REALTIME of rank{n}.json (rank {n})" for n in range(4)
         ]
         assert graph.path(clocks[1], clocks[0], policy="tube") == [clocks[1], clocks[0]]
+
+
+def test_findings_of_a_merged_file_name_its_files(ranks):
+    _, out = ranks
+    with tt.open_trace(out) as merged:
+        findings = [one.with_names(merged.clocks.names) for one in tt.diagnose(merged)]
+    texts = "\n".join(f"{one.title} {one.why}" for one in findings)
+    assert "REALTIME of rank2.json (rank 2) and REALTIME of rank3.json (rank 3)" in texts
+    assert "REALTIME of rank0.json (rank 0) and REALTIME of rank2.json (rank 2)" in texts
+    assert "@machine" not in texts
+    # The file says where its events are: no machine is apart.
+    assert {one.code for one in findings} <= {"step-between-machines", "slow-messages"}
+
+
+def test_a_clock_of_a_merged_file_is_known_by_the_name_that_is_printed(ranks):
+    _, out = ranks
+    with tt.open_trace(out) as merged:
+        clock = merged.clocks.clock("REALTIME of rank1.json (rank 1)", known=True)
+        assert clock == tt.ClockId(1, machine=1)
+        told = str(merged.clocks.explain(5 * S, clock, merged.trace_clock, policy="tube"))
+    assert told.startswith("REALTIME of rank1.json (rank 1) 5000000000 -> REALTIME of rank0.json")
+    assert "@machine" not in told
 
 
 def test_baking_a_merged_file_keeps_its_bars(tmp_path, ranks):
@@ -294,6 +326,45 @@ def test_any_readings_come_back_as_they_were(rows):
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_block_are_none(data):
     assert decode_block(b"\x01" + data) is None
+
+
+def carried_of(path):
+    """What the packets of a file carry."""
+    log = CarriedLog()
+    with tt.open_trace(path) as merged:
+        for _ in merged.packets.observed(log):
+            pass
+    return log.contents
+
+
+def test_a_graph_that_something_has_changed_is_a_graph_or_none(tmp_path):
+    paths, options = two_recordings(tmp_path)
+    tt.merge(paths, out=tmp_path / "m.pftrace", **options)
+    [head] = [data for data in carried_of(tmp_path / "m.pftrace") if data[:1] == HEAD]
+    content = bytearray(zlib.decompress(head[1:]))
+    found = 0
+    for place in range(0, len(content), 7):
+        for value in (0, 0x22, 0x39, 0x7F, 0xFF):
+            made = content.copy()
+            made[place] = value
+            decoded = decode_head(HEAD + zlib.compress(made, 0))
+            found += decoded is not None and len(decoded.graph.clocks())
+    assert found
+    for facts in ("[]", "{}", "7", "[" * 100_000, '{"graph": 1, "columns": []}'):
+        text = facts.encode()
+        assert decode_head(HEAD + zlib.compress(struct.pack("<I", len(text)) + text)) is None
+
+
+def test_a_machine_id_beyond_reason_leaves_no_bars(tmp_path):
+    paths, options = two_recordings(tmp_path)
+    tt.merge(paths, out=tmp_path / "m.pftrace", **options)
+    one = event(5, BOOTTIME, 9)
+    one.machine_id = 2**32 - 1
+    with (tmp_path / "m.pftrace").open("ab") as file:
+        file.write(trace(one))
+    with tt.open_trace(tmp_path / "m.pftrace") as merged:
+        assert merged.read_all("tube")["earliest"].null_count == len(merged.read_all())
+        assert "damaged" in str(merged.warnings[0])
 
 
 def test_knots_of_no_rows_say_nothing():

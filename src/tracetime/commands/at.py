@@ -158,7 +158,7 @@ def command(  # noqa: PLR0913  a parameter for each option
         between = None
         if policy == "floor":
             between = _between(opened.clocks, explanation, bars)
-        truncated = opened.truncated
+        truncated, name = opened.truncated, opened.clocks.name
     if truncated is not None:
         echo(f"warning: reading stopped early: {truncated}", err=True)
     if as_json:
@@ -180,7 +180,7 @@ def command(  # noqa: PLR0913  a parameter for each option
         ends = (explanation.src, explanation.value), (explanation.dst, explanation.result)
         for clock, ns in ends:
             if clock.clock in WALL:
-                echo(f"{clock} {ns} is {format_wall_time(ns)}")
+                echo(f"{name(clock)} {ns} is {format_wall_time(ns)}")
     return CHECK_FAILED if strict and explanation.outside is not None else DONE
 
 

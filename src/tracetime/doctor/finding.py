@@ -88,12 +88,22 @@ class Finding(Document):
     selections: tuple[EventSelection, ...] = field(default=(), repr=False, compare=False)
 
     def with_names(self, names: Mapping[ClockId, str]) -> Finding:
-        """Return the finding with the names of clocks in its texts, in place of their hashes."""
+        """Return the finding with the names of clocks in its texts, in place of their ids.
+
+        A word such as REALTIME is a clock only where the finding is about that clock. An option of
+        a command has no name with spaces.
+        """
+        own = {
+            clock: name
+            for clock, name in names.items()
+            if clock in self.clocks or clock.scope != "builtin" or "@" in str(clock)
+        }
+        typed = {c: name for c, name in own.items() if " " not in name}
         return replace(
             self,
-            title=named(self.title, names),
-            why=named(self.why, names),
-            fix=named(self.fix, names),
+            title=named(self.title, own),
+            why=named(self.why, own),
+            fix=named(self.fix, typed),
             consequences=tuple(one.with_names(names) for one in self.consequences),
         )
 

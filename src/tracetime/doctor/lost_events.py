@@ -78,7 +78,7 @@ def _machines_apart(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     too_far = _beyond_limits(survey, apart)
     for found in machines:
         lost = any(survey.lost.get(g.clock) for g in found)
-        if survey.graph.state.baked and not lost:
+        if (survey.graph.state.baked or survey.trace.baked_by) and not lost:
             # Perfetto's rule puts them where `bake` or `merge` has computed that they go.
             continue
         tie: tuple[str, ...] = ("messages_only", "by_messages", "use_messages", "by_tube")

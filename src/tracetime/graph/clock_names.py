@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FOLDED_FROM: Final = 4
 """From so many sequences on, the same clock of each is one line."""
 
-_HASHED: Final = re.compile(r"0x[89a-f][0-9a-f]{7}(?:@(?:machine|file)[0-9]{1,9})*")
+_HASHED: Final = r"0x[89a-f][0-9a-f]{7}(?:@(?:machine|file)[0-9]{1,9})*"
 """A clock whose number is the hash of a name, as `str` writes it."""
 
 _MOST_ROWS: Final = 40
@@ -26,9 +26,24 @@ _TSC: Final = BUILTIN_IDS["TSC"]
 
 
 def named(text: str, names: Mapping[ClockId, str]) -> str:
-    """The text with the names of clocks in place of their hashes."""
+    """The text with the names of clocks in place of hashes and of ids that say a machine or file.
+
+    A word such as REALTIME gives way to a name that begins with it. Names that the text has stay.
+    """
+    ids = {
+        given: name
+        for clock, name in names.items()
+        if (given := str(clock)) in text and ("@" in given or name.startswith(f"{given} "))
+    }
+    stay = dict.fromkeys(name for name in ids.values() if name in text)
+    known = sorted((*stay, *ids), key=len, reverse=True)
+    pattern = "|".join((*map(re.escape, known), _HASHED))
 
     def called(found: re.Match[str]) -> str:
+        if found[0] in stay:
+            return found[0]
+        if found[0] in ids:
+            return ids[found[0]]
         parts = found[0].split("@")
         for n in range(len(parts), 0, -1):
             name = names.get(ClockId.parse("@".join(parts[:n])))
@@ -36,7 +51,7 @@ def named(text: str, names: Mapping[ClockId, str]) -> str:
                 return "@".join([name, *parts[n:]])
         return found[0]
 
-    return _HASHED.sub(called, text)
+    return re.sub(rf"(?<![\w.@])(?:{pattern})(?![\w@]|\.\w)", called, text)
 
 
 def fold(clocks: Iterable[ClockId], called: Callable[[ClockId], str] = str) -> dict[ClockId, str]:

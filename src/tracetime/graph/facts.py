@@ -34,6 +34,10 @@ def clock_named(graph: Graph, text: ClockLike) -> ClockId:
     Raises:
         UsageError: it is no clock's name; several clocks have it.
     """
+    if isinstance(text, str) and " " in text.strip():
+        alike = [c for c, name in graph.state.names.items() if printable(name) == text.strip()]
+        if len(alike) == 1:
+            return alike[0]
     parsed, fault = None, None
     try:
         parsed = ClockId.parse(text)

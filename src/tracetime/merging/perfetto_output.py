@@ -160,11 +160,10 @@ class _Writer:
                 self._clocks[0].know(at, wall)
         self._file.write(packet_kernels.baked_packet(_MARK, b""))
         self._file.write(packet_kernels.snapshot_packet(_HEAD, _BOOTTIME, readings, b""))
-        machines = {machine: self._swapped(machine) for machine in self.names}
-        self._file.write(self._carrier.head(machines, self._name_of_clock))
+        self._file.write(self._carrier.head(self._swapped, self._name_of_clock))
 
     def _swapped(self, machine: int) -> int:
-        """The machine_id of a machine of the graph, or the other way: the timeline's is 0."""
+        """The machine_id of a machine of the graph: the timeline's is 0."""
         here = self._traces.timeline.machine
         return {here: 0, 0: here}.get(machine, machine)
 

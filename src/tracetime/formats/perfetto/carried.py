@@ -10,7 +10,7 @@ import json
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId, clock_id
-from tracetime.errors import TraceError
+from tracetime.errors import TracetimeError
 from tracetime.graph.graph import Graph
 from tracetime.graph.joining import join
 from tracetime.graph.state import GraphState
@@ -41,6 +41,24 @@ _MOST_BYTES: Final = 1 << 26
 """Of a block, unpacked: over a million events. Bytes of a file are hostile."""
 
 _MOST_HEAD: Final = 1 << 30
+_MOST_RISE: Final = float(1 << 62)
+
+MOST_MACHINES: Final = 1 << 16
+"""Their ids are those of this library, from 0: a file may not ask for room for more."""
+
+_SENSELESS: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+    TracetimeError,
+)
+"""What bytes that make no sense lead to."""
+
 _KINDS: Final = {kind: np.dtype(kind) for kind in ("<u4", "<i8", "<u8")}
 _COLUMNS: Final = ("snapshots", "cut_off_ns", "early_ns")
 
@@ -49,28 +67,28 @@ class Head(NamedTuple):
     """What a file says of its sources.
 
     Attributes:
-        graph: of all their clocks.
+        graph: of all their clocks; in the file the machine of a clock is a machine_id.
         trace_clock: the clock of the file's times.
         clocks: by number, those that events have read.
-        machines: by machine_id of the file, the number of the machine in the graph.
     """
 
     graph: Graph
     trace_clock: ClockId
     clocks: Sequence[ClockId]
-    machines: dict[int, int]
 
 
-def encode_head(head: Head, names: dict[ClockId, str]) -> bytes:
-    """The bytes of a head; names: what clocks are called."""
-    ids = _ids_of_rows((*head.clocks, head.trace_clock), names)
+def encode_head(head: Head, names: dict[ClockId, str], machine_id: Callable[[int], int]) -> bytes:
+    """The bytes of a head.
+
+    names: what clocks are called. machine_id: gives that of a machine of the graph.
+    """
+    ids = _ids_of_rows((*head.clocks, head.trace_clock), names, machine_id)
     contents = save.contents_of(_renamed(head.graph, ids).state)
     facts = {
         "graph": contents.facts,
         "columns": [(column, values.dtype.str) for column, values in contents.arrays.items()],
         "trace_clock": _numbers(ids[head.trace_clock]),
         "clocks": [_numbers(ids[clock]) for clock in head.clocks],
-        "machines": [*head.machines.items()],
         "names": [[*_numbers(ids[clock]), name] for clock, name in names.items()],
     }
     text = json.dumps(facts).encode()
@@ -94,17 +112,19 @@ def decode_head(data: bytes) -> Head | None:
         for clock, name in state.given.items():
             if clock in state.domains:
                 state.domains[clock] = replace(state.domains[clock], name=name)
-        return Head(
+        head = Head(
             Graph(state),
             ClockId(*facts["trace_clock"]),
             [ClockId(*found) for found in facts["clocks"]],
-            {int(one): int(other) for one, other in facts["machines"]},
         )
-    except (ValueError, KeyError, TypeError, IndexError, zlib.error, struct.error, TraceError):
+    except _SENSELESS:
         return None
+    return head if all(clock.machine < MOST_MACHINES for clock in head.clocks) else None
 
 
-def _ids_of_rows(clocks: Iterable[ClockId], names: dict[ClockId, str]) -> dict[ClockId, ClockId]:
+def _ids_of_rows(
+    clocks: Iterable[ClockId], names: dict[ClockId, str], machine_id: Callable[[int], int]
+) -> dict[ClockId, ClockId]:
     """Ids by which rows can name clocks: they say no file.
 
     Of two that are alike but for that, the second gets the number of a name.
@@ -112,10 +132,10 @@ def _ids_of_rows(clocks: Iterable[ClockId], names: dict[ClockId, str]) -> dict[C
     ids: dict[ClockId, ClockId] = {}
     taken = set[ClockId]()
     for clock in dict.fromkeys(clocks):
-        found = replace(clock, file=0)
+        found = replace(clock, machine=machine_id(clock.machine), file=0)
         if found in taken:
             name = f"{names.get(clock, '')} {clock}"
-            found = ClockId(clock_id(name), machine=clock.machine)
+            found = ClockId(clock_id(name), machine=found.machine)
         taken.add(found)
         ids[clock] = found
     return ids
@@ -251,7 +271,7 @@ def decode_block(data: bytes) -> Block | None:
         groups[kind, payload, nth] = start, count, total
         start += count
     alike = len(of) == len(at) == len(offset) and start == n == len(clock)
-    if not alike or any(len(column) != n for column in more):
+    if not alike or any(len(column) != n for column in more) or (np.diff(of) < 0).any():
         return None
     snapshots, cut_off_ns, early_ns = more
     return Block(
@@ -293,6 +313,8 @@ def offsets(knots: tuple[Values, Values, Values], clock: Values, times: Values) 
         span = (own_at[after] - own_at[before]).astype(np.float64)
         part = (there - own_at[before]).astype(np.float64) / np.where(span > 0, span, 1)
         rise = (own[after] - own[before]).astype(np.float64) * np.clip(part, 0, 1)
+        # A larger float has no int64, and which one it becomes depends on the machine.
+        rise = np.clip(rise, -_MOST_RISE, _MOST_RISE)
         made[rows] = own[before] + np.rint(rise).astype(np.int64)
     return made
 

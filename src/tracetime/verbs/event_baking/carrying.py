@@ -57,16 +57,15 @@ class Carrier:
         found |= dict.fromkeys((trace_clock, *homes))
         self._clocks = {clock: n for n, clock in enumerate(found)}
 
-    def head(self, machines: dict[int, int], name: Callable[[ClockId], str]) -> bytes:
+    def head(self, machine_id: Callable[[int], int], name: Callable[[ClockId], str]) -> bytes:
         """The packet of the graph.
 
-        machines: by machine_id of the output, the number of the machine in the graph. name: gives
-        the name of a clock.
+        machine_id: gives that of a machine of the graph. name: gives the name of a clock.
         """
-        found = Head(self._graph, self._trace_clock, [*self._clocks], machines)
+        found = Head(self._graph, self._trace_clock, [*self._clocks])
         # Those of many sequences share one line where they have no names.
         names = {clock: name(clock) for clock in self._clocks if not clock.sequence}
-        return baked_packet(self._mark, encode_head(found, names))
+        return baked_packet(self._mark, encode_head(found, names, machine_id))
 
     def of_packets(self, columns: Columns, placed: Columns, bars: ErrorBars) -> bytes:
         """The packet of a batch of a Perfetto trace's rows.
@@ -152,7 +151,10 @@ class Carrier:
         for own, group in bars._by_clock(placed, np.flatnonzero(has_bar & ~by_home)):
             clock[group] = self._clocks.get(own, NO_CLOCK)
         if BY_HOME in placed:
-            clock[by_home & has_bar] = self._clocks[bars.home]
+            for own, group in bars._by_clock(placed, np.flatnonzero(by_home & has_bar)):
+                # A row is of the machine of its clock.
+                if own.machine == bars.home.machine:
+                    clock[group] = self._clocks[bars.home]
             source_ns = np.where(by_home, placed[HOME_NS], source_ns)
         read: dict[str, Any] = {name: placed[name] for name in _READ if name in placed}
         return baked_packet(

@@ -90,7 +90,7 @@ def write_events(
     if place.snapshot:
         file.write(made.baked_packet(1 + BAKED_BY.index(policy), None if carrier is None else b""))
         if carrier is not None:
-            file.write(carrier.head({0: 0}, trace.clocks.name))
+            file.write(carrier.head(int, trace.clocks.name))
     file.write(made.state_packet(place.sequence, _CLEARED, True, False, 0, place.machine))
     tied = not place.snapshot
     bars = trace._error_bars("estimated", {})

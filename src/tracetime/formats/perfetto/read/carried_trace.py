@@ -16,6 +16,7 @@ from tracetime.errors import AS_IS, RESOLVED
 from tracetime.formats.perfetto.carried import (
     BLOCK,
     HEAD,
+    MOST_MACHINES,
     NO_CLOCK,
     Block,
     Group,
@@ -124,7 +125,7 @@ class CarriedTrace(PerfettoTrace):
         if len(heads) != 1:
             return "it has no graph of them" if not heads else "it is joined from several"
         head = decode_head(heads[0])
-        if head is None:
+        if head is None or max(super().machines) >= MOST_MACHINES:
             return "the graph of them is damaged"
         agreed = list[set[Group]]()
         lost = sum(count for (number, _), (count, _) in sums.items() if number == len(blocks))
@@ -159,12 +160,12 @@ class CarriedTrace(PerfettoTrace):
 
     @property
     def machines(self) -> list[int]:
-        """The numbers of the machines, as rows have them."""
+        """The `machine_id` of each machine, which is its index."""
         found = self._found()
         if found is None:
             return super().machines
-        most = max((clock.machine for clock in found.head.clocks), default=0)
-        return [*range(1 + max(most, *found.head.machines.values(), 0))]
+        of_clocks = (clock.machine for clock in found.head.clocks)
+        return [*range(1 + max(*of_clocks, *super().machines))]
 
     @property
     def boots(self) -> dict[int, bytes]:
@@ -172,8 +173,8 @@ class CarriedTrace(PerfettoTrace):
         found, boots = self._found(), super().boots
         if found is None:
             return boots
-        numbers = super().machines
-        return {found.head.machines.get(numbers[n], n): boot for n, boot in boots.items()}
+        ids = super().machines
+        return {ids[n]: boot for n, boot in boots.items()}
 
     @property
     def warnings(self) -> list[TraceWarning]:
@@ -304,11 +305,7 @@ class _Reader:
 
     def _with_clocks(self, made: Columns, columns: Columns, clock: Values) -> Columns:
         known = (clock >= 0) & (clock < len(self._ids))
-        head = self._carried.head
-        machine = columns["machine"].copy()
-        for machine_id, own in head.machines.items():
-            machine[columns["machine"] == machine_id] = own
-        made["machine"] = machine
+        made["machine"] = columns["machine"].copy()
         # What nothing bounds names no clock: the file's own are none of the sources'.
         made |= {name: np.zeros(len(clock), np.uint32) for name in ("clock", "sequence")}
         for name, numbers in zip(_ID, self._ids.T, strict=True):

@@ -59,8 +59,8 @@ class SliceReadings:
     def __init__(self, machines: list[int]) -> None:
         self._numbers = ClockNumbers((), machines)
         self._clocks: list[npt.NDArray[np.int32]] = []
-        self._columns: dict[str, Any] = {}
-        self._batches: dict[str, list[npt.NDArray[Any]]] = {}
+        self._columns: dict[str, Any] = dict(PLACED)
+        self._batches: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in PLACED}
         self._durations: list[npt.NDArray[np.int64]] = []
         self._entries = 0
 
@@ -69,8 +69,8 @@ class SliceReadings:
 
         base: the number of its first event.
         """
-        if not self._columns:
-            self._columns = PLACED | {n: kind for n, kind in _OF_SOURCE.items() if n in columns}
+        if not self._durations:
+            self._columns |= {name: kind for name, kind in _OF_SOURCE.items() if name in columns}
             self._batches = {name: [] for name in self._columns}
         rows = log.rows(self._entries) - base
         self._append(log, len(rows))
