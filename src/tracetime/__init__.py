@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         TracetimeError,
         UsageError,
     )
-    from tracetime.formats import open_trace, open_traces, register_format
+    from tracetime.formats import open_trace, register_format
     from tracetime.graph.clock_graph import ClockGraph
     from tracetime.graph.curves import Curves
     from tracetime.graph.explanation import Explanation, Hop, Outside
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tracetime.hosts.ping import PingResult, ping
     from tracetime.merging.boots import BootDecision
     from tracetime.merging.merge import merge
+    from tracetime.merging.one_trace import open_traces
     from tracetime.merging.output_report import WrittenFile, WrittenTrace
     from tracetime.merging.pair_evidence import PairEvidence
     from tracetime.merging.report import FileReport, MergeReport, SharedPid
@@ -239,7 +240,7 @@ _HOMES: Final = {
     "join_parts": "tracetime.capture.parts",
     "match_messages": "tracetime.columns.matching",
     "open_trace": "tracetime.formats",
-    "open_traces": "tracetime.formats",
+    "open_traces": "tracetime.merging.one_trace",
     "record": "tracetime.capture.record",
     "register_format": "tracetime.formats",
     "report": "tracetime.reporting",

@@ -8,7 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from building import BOOTTIME, MONOTONIC, event, snapshot, trace
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace as Proto
+
+S = 1_000_000_000
 
 BOOTS = 3_000_000_000
 """BOOTTIME where a trace begins, unless told otherwise."""
@@ -198,3 +201,24 @@ def kineto_of_one_rank(path: Path) -> Path:
 
 def _slice(name: str, category: str, ts: float, dur: float, tid: int = 7) -> dict[str, object]:
     return {"ph": "X", "name": name, "cat": category, "pid": 0, "tid": tid, "ts": ts, "dur": dur}
+
+
+def two_recordings(folder):
+    """A recording on MONOTONIC and BOOTTIME, which drift apart, and a JSON trace."""
+    packets = []
+    for second in range(8):
+        packets.append(snapshot({MONOTONIC: second * S, BOOTTIME: 5 * S + second * (S + 40_000)}))
+        for k in range(200):
+            one = event(second * S + k * 5_000_003, MONOTONIC, 1 + k % 3)
+            one.track_event.type = 1 + k // 3 % 2
+            one.track_event.track_uuid = 1 + k % 3
+            one.track_event.name = f"work {k}"
+            packets.append(one)
+    (folder / "a.pftrace").write_bytes(trace(*packets))
+    events = [
+        {"ph": "X", "name": "load", "ts": 1000 + 100 * k, "dur": 10, "pid": 1, "tid": 1}
+        for k in range(50)
+    ]
+    (folder / "b.json").write_text(json.dumps(events))
+    sync = "a.pftrace:BOOTTIME=b.json:0xf7110476+5s+-1ms"
+    return [folder / "a.pftrace", folder / "b.json"], {"sync": [sync]}

@@ -9,10 +9,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from building import BOOTTIME, MONOTONIC, event, snapshot, trace
+from building import BOOTTIME, event, trace
 from hypothesis import given
 from hypothesis import strategies as st
-from merge_worlds import kineto_ranks, set_back
+from merge_worlds import kineto_ranks, set_back, two_recordings
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace as Proto
 
 import tracetime as tt
@@ -55,27 +55,6 @@ def ranks(tmp_path_factory):
     set_back(paths[2], 214e6)
     tt.merge(paths, out=folder / "m.pftrace")
     return paths, folder / "m.pftrace"
-
-
-def two_recordings(folder):
-    """A recording on MONOTONIC and BOOTTIME, which drift apart, and a JSON trace."""
-    packets = []
-    for second in range(8):
-        packets.append(snapshot({MONOTONIC: second * S, BOOTTIME: 5 * S + second * (S + 40_000)}))
-        for k in range(200):
-            one = event(second * S + k * 5_000_003, MONOTONIC, 1 + k % 3)
-            one.track_event.type = 1 + k // 3 % 2
-            one.track_event.track_uuid = 1 + k % 3
-            one.track_event.name = f"work {k}"
-            packets.append(one)
-    (folder / "a.pftrace").write_bytes(trace(*packets))
-    events = [
-        {"ph": "X", "name": "load", "ts": 1000 + 100 * k, "dur": 10, "pid": 1, "tid": 1}
-        for k in range(50)
-    ]
-    (folder / "b.json").write_text(json.dumps(events))
-    sync = "a.pftrace:BOOTTIME=b.json:0xf7110476+5s+-1ms"
-    return [folder / "a.pftrace", folder / "b.json"], {"sync": [sync]}
 
 
 @pytest.mark.parametrize("bars", ["estimated", "guaranteed"])

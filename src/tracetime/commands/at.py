@@ -17,6 +17,7 @@ from tracetime.commands.options import (
     clock_in,
     json_option,
     lacks_sequence,
+    open_as_one,
     policy_options,
     trace_options,
 )
@@ -144,12 +145,11 @@ def command(  # noqa: PLR0913  a parameter for each option
       tracetime at trace.pftrace 7021 --from 0x8a01b2c3 --policy tube \\
         --valid-bits 0x8a01b2c3=36 --near 868258201186
     """
-    from tracetime.formats import open_trace
 
     domains = domains_of(limits)
     with (
         Progress("working out clocks") as progress,
-        progress.follow(open_trace(trace, **reading, domains=domains)) as opened,
+        progress.follow(open_as_one(trace, **reading, domains=domains)) as opened,
     ):
         warn_of_absent_in(opened.clocks, domains)
         if policy != "tube":

@@ -9,7 +9,7 @@ import click
 
 from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
-from tracetime.commands.options import json_option, trace_options
+from tracetime.commands.options import json_option, open_as_one, trace_options
 from tracetime.commands.output import check_ending, file_for, output_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text, size
@@ -60,7 +60,6 @@ def command(
       tracetime bake chrome.json.gz -o chrome.pftrace
       tracetime bake trace.pftrace -o - | ssh host 'cat > better.pftrace'
     """
-    from tracetime.formats import open_trace
     from tracetime.verbs.bake import bake
 
     started = time.perf_counter()
@@ -71,7 +70,7 @@ def command(
     domains = domains_of(limits)
     with (
         Progress("baking") as progress,
-        progress.follow(open_trace(trace, **reading, domains=domains)) as opened,
+        progress.follow(open_as_one(trace, **reading, domains=domains)) as opened,
         file_for(out, ".pftrace") as file,
     ):
         summary = bake(opened, file, policy=policy)

@@ -14,7 +14,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.clocks.json_facts import ClockFacts, as_json
 from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, name_option, warn_of_absent_in
-from tracetime.commands.options import json_option, trace_options
+from tracetime.commands.options import json_option, open_as_one, trace_options
 from tracetime.commands.output import result_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import (
@@ -81,14 +81,13 @@ def command(
       tracetime clocks trace.pftrace --dot | dot -Tsvg > clocks.svg
       tracetime clocks trace.pftrace --json | jq '.clocks[].clock'
     """
-    from tracetime.formats import open_trace
 
     if dot and as_json:
         raise UsageError("--dot and --json exclude each other: give one")
     domains = domains_of(limits)
     with (
         Progress("working out clocks") as progress,
-        progress.follow(open_trace(trace, **reading, domains=domains)) as opened,
+        progress.follow(open_as_one(trace, **reading, domains=domains)) as opened,
     ):
         warn_of_absent_in(opened.clocks, domains)
         if as_json:

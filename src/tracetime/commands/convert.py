@@ -18,6 +18,7 @@ from tracetime.commands.options import (
     Clock,
     clock_in,
     json_option,
+    open_as_one,
     policy_options,
     trace_options,
 )
@@ -342,7 +343,6 @@ def command(  # noqa: PLR0913  a parameter for each option
       tracetime convert my.csv -o out.csv --map ts:MONOTONIC --graph t.pftrace
     """
     from tracetime.analysis.summary import Summary, settle_cost
-    from tracetime.formats import open_trace
     from tracetime.verbs.convert import convert, convert_slices
 
     started = time.perf_counter()
@@ -370,7 +370,7 @@ def command(  # noqa: PLR0913  a parameter for each option
         raise UsageError("slices have names, and no to_time: --slices goes with neither option")
     with (
         Progress("converting") as progress,
-        progress.follow(open_trace(trace, **reading, domains=domains)) as opened,
+        progress.follow(open_as_one(trace, **reading, domains=domains)) as opened,
         file_for(out, f".{kind}") as file,
     ):
         if to is not None:

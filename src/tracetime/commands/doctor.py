@@ -11,7 +11,13 @@ import click
 from tracetime.commands import CHECK_FAILED, DONE, SCHEMA, exit_code
 from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
-from tracetime.commands.options import json_option, limits_of_reading, tolerance_option, traces_in
+from tracetime.commands.options import (
+    apart_option,
+    json_option,
+    limits_of_reading,
+    tolerance_option,
+    traces_in,
+)
 from tracetime.commands.output import result_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import (
@@ -70,17 +76,19 @@ _MOST_ALIKE: Final = 5
     is_flag=True,
     help="Explain findings of severity info, too, and print all findings.",
 )
+@apart_option
 @limit_options
 @result_option
 @json_option
 # long: a third of it is its help
-def command(
+def command(  # noqa: PLR0913  a parameter for each option
     traces: tuple[str, ...],
     tolerance: int,
     fail_on: str | None,
     code: str | None,
     reading: dict[str, Any],
     verbose: bool,
+    apart: bool,
     as_json: bool,
     **limits: Any,
 ) -> int:
@@ -88,7 +96,8 @@ def command(
 
     Findings come worst first. An error loses events, or misplaces them by more than the tolerance;
     a warning could do so; an info is normal, and worth knowing. The consequences of a finding are
-    listed below it. An archive, zip or tar, is all traces in it; ARCHIVE:MEMBER is one.
+    listed below it. An archive, zip or tar, is all traces in it; with a perfetto_manifest they are
+    one on one timeline. ARCHIVE:MEMBER is one alone.
 
     --json prints one object, however many traces there are: "schema", 1, and "traces", each with
     its "findings", or with the "error" if it cannot be read. The exit code is then 2 or 3, as for
@@ -119,7 +128,7 @@ def command(
     present: set[ClockId] = set()
     with Progress("looking for faults") as progress:
         options = {"partial": True, **reading, "domains": domains}
-        for path, opened in traces_in(traces, options, with_damage=True):
+        for path, opened in traces_in(traces, options, apart=apart, with_damage=True):
             try:
                 with progress.follow(opened()) as trace:
                     survey = Survey(trace, tolerance)

@@ -9,7 +9,7 @@ import click
 from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
-from tracetime.commands.options import Seconds, json_option, reading_options
+from tracetime.commands.options import Seconds, json_option, open_as_one, reading_options
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_table, print_text, shift_cell
 from tracetime.commands.terminal import echo
@@ -124,13 +124,12 @@ def _with_tracks(
     trace: str, reading: dict[str, Any], domains: list[ClockDomain]
 ) -> tuple[IO[bytes], ErrorTracks, Callable[[ClockId], str]]:
     """The file to serve, the tracks to add, and the names of clocks."""
-    from tracetime.formats import open_trace
     from tracetime.verbs.error_tracks import with_error_tracks
 
     try:
         with (
             Progress("working out error bars") as progress,
-            progress.follow(open_trace(trace, **reading, domains=domains)) as opened,
+            progress.follow(open_as_one(trace, **reading, domains=domains)) as opened,
         ):
             warn_of_absent_in(opened.clocks, domains)
             return *with_error_tracks(opened), opened.clocks.name

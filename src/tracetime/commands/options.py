@@ -208,6 +208,13 @@ def trace_options(function: F) -> F:
     return click.argument("trace", type=click.Path(allow_dash=True))(reading_options(function))
 
 
+apart_option = click.option(
+    "--apart",
+    is_flag=True,
+    help="Take the traces of an archive with a manifest one by one, as from a pipe.",
+)
+
+
 def policy_options(function: F) -> F:
     """Add --policy and --bars; the command takes `policy` and `bars`.
 
@@ -271,7 +278,11 @@ def clock_in(graph: ClockGraph, given: ClockLike, sequence: int | None = None) -
 
 
 def traces_in(
-    paths: Iterable[str], options: dict[str, Any], *, with_damage: bool = False
+    paths: Iterable[str],
+    options: dict[str, Any],
+    *,
+    apart: bool = False,
+    with_damage: bool = False,
 ) -> Iterator[tuple[str, Callable[[], Trace]]]:
     """Yield the path of each trace, and what opens it until the next is asked for.
 
@@ -280,6 +291,7 @@ def traces_in(
     Args:
         paths: of traces and archives.
         options: of `open_trace`.
+        apart: yield each trace of an archive with a manifest, which are one on one timeline.
         with_damage: yield an archive of which a part can be read, too, after its members: what
             opens it raises why the others cannot. Without, a warning says so.
     """
@@ -295,6 +307,10 @@ def traces_in(
             yield path, opens
             continue
         with archive:
+            # Standard input is read once.
+            if archive.manifests and not apart and path != "-":
+                yield path, partial(_open_as_one, path, options)
+                continue
             try:
                 archive.check_traces()
                 archive.check_sizes()
@@ -309,6 +325,33 @@ def traces_in(
                 yield f"{path}:{name}", partial(archive.open, name)
             if archive.damage is not None and with_damage:
                 yield path, partial(_raise, archive.damage)
+
+
+def _open_as_one(path: str, options: dict[str, Any]) -> Trace:
+    try:
+        return open_as_one(path, **options)
+    except UsageError as error:
+        raise UsageError(f"{error}; --apart takes its traces one by one") from error
+
+
+def open_as_one(*paths: str, **options: Any) -> Trace:
+    """Open a trace; several paths, or an archive with a perfetto_manifest, as one trace.
+
+    options: of `open_trace`.
+    """
+    from tracetime.formats import open_archive, open_trace
+
+    is_one = len(paths) == 1
+    if is_one:
+        archive, _ = open_archive(paths[0]) if paths[0] != "-" else (None, None)
+        if archive is not None:
+            with archive:
+                is_one = not archive.manifests
+    if is_one:
+        return open_trace(paths[0], **options)
+    from tracetime.merging.one_trace import open_traces
+
+    return open_traces(paths, **options)
 
 
 def _raise(error: TracetimeError) -> NoReturn:

@@ -10,7 +10,7 @@ import click
 
 from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
-from tracetime.commands.options import json_option, tolerance_option, trace_options
+from tracetime.commands.options import json_option, open_as_one, reading_options, tolerance_option
 from tracetime.commands.output import check_ending, file_for, output_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text, size
@@ -57,17 +57,18 @@ class Report(TypedDict):
 
 
 @click.command("report", cls=Command)
-@trace_options
+@click.argument("traces", nargs=-1, required=True, type=click.Path(allow_dash=True))
+@reading_options
 @output_option(
-    "The HTML file to write; - is standard output. By default the trace's name with .html added, "
-    "here."
+    "The HTML file to write; - is standard output. By default the first trace's name with .html "
+    "added, here."
 )
 @click.option("--open", "opened_after", is_flag=True, help="Open the page in the browser.")
 @tolerance_option
 @limit_options
 @json_option
 def command(
-    trace: str,
+    traces: tuple[str, ...],
     reading: dict[str, Any],
     out: str | None,
     opened_after: bool,
@@ -75,7 +76,7 @@ def command(
     as_json: bool,
     **limits: Any,
 ) -> None:
-    """Write an HTML page on the clocks of TRACE.
+    """Write an HTML page on the clocks of a trace, or of several on one timeline.
 
     It shows the doctor's findings, the clock graph, events over time, and for each pair of clocks
     the offset with error bars and the drift. The page is one file and needs no network.
@@ -84,10 +85,10 @@ def command(
     Examples:
       tracetime report trace.pftrace -o report.html
       tracetime report trace.pftrace --open
+      tracetime report rank0.json rank1.json -o ranks.html
       tracetime report trace.pftrace -o - | ssh host 'cat > report.html'
       tracetime report trace.pftrace --clock-name 0x8a01b2c3=com.example.gpu
     """
-    from tracetime.formats import open_trace
     from tracetime.reporting import report
 
     to_stdout = out == "-"
@@ -98,10 +99,11 @@ def command(
     domains = domains_of(limits)
     if out is not None:
         check_ending(out, ".html")
-    path = out or (("stdin" if trace == "-" else Path(trace).name) + ".html")
+    path = out or (("stdin" if traces[0] == "-" else Path(traces[0]).name) + ".html")
+    trace = ", ".join(traces)
     with (
         Progress("drawing the page") as progress,
-        progress.follow(open_trace(trace, **reading, domains=domains)) as opened,
+        progress.follow(open_as_one(*traces, **reading, domains=domains)) as opened,
         file_for(path, ".html") as file,
     ):
         page = report(opened, file, tolerance)

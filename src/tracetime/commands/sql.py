@@ -15,7 +15,9 @@ from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, labels, limit_options, warn_of_absent
 from tracetime.commands.options import (
     Size,
+    apart_option,
     json_option,
+    open_as_one,
     policy_options,
     reading_options,
     traces_in,
@@ -79,6 +81,8 @@ _FORMATS: Final = ("table", "csv", "json", "parquet")
     show_default=True,
     help="Memory for the database; above this it uses temporary files.",
 )
+@click.option("--merge", "merged", is_flag=True, help="Ask several traces as one on one timeline.")
+@apart_option
 @json_option
 # long: half of it is its help
 def command(  # noqa: PLR0913  a parameter for each option
@@ -92,6 +96,8 @@ def command(  # noqa: PLR0913  a parameter for each option
     bars: Bars,
     allow_files: bool,
     memory: int,
+    apart: bool,
+    merged: bool,
     as_json: bool,
     **limits: Any,
 ) -> None:
@@ -113,8 +119,9 @@ def command(  # noqa: PLR0913  a parameter for each option
         group by trace"
 
     \f
-    With several traces the tables have the column trace. An archive, zip or tar, is all traces in
-    it; ARCHIVE:MEMBER is one.
+    With several traces the tables have the column trace; with --merge, they are one trace on one
+    timeline, as `tracetime merge` makes it. An archive, zip or tar, is all traces in it, and one
+    trace where it has a perfetto_manifest; ARCHIVE:MEMBER is one alone.
 
     Where a query uses them, events also have the columns of `convert --with-names` (name, category,
     thread_name, args, ...), and events and slices wall_time: trace_time or ts as a TIMESTAMP_NS of
@@ -152,7 +159,11 @@ def command(  # noqa: PLR0913  a parameter for each option
     domains = domains_of(limits)
     with contextlib.ExitStack() as stack:
         traces = []
-        for path, opened in traces_in(paths, {**reading, "domains": domains}):
+        options = {**reading, "domains": domains}
+        found = traces_in(paths, options, apart=apart)
+        if merged:
+            found = iter([(", ".join(paths), partial(open_as_one, *paths, **options))])
+        for path, opened in found:
             with of_file(path):
                 traces.append(stack.enter_context(opened()))
         if domains:
@@ -160,7 +171,7 @@ def command(  # noqa: PLR0913  a parameter for each option
             present = {info.clock for graph in graphs for info in graph.clocks()}
             warn_of_absent(domains, present, labels(domains))
         # An archive that has one trace is asked in the same way as one that has several.
-        in_archives = any(trace.path not in paths for trace in traces)
+        in_archives = not merged and any(trace.path not in paths for trace in traces)
         view = View(policy, bars, with_names, labels(domains), by_trace=in_archives)
         session = stack.enter_context(
             Session(

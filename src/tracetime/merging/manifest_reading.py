@@ -9,12 +9,17 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.clocks.json_facts import as_json
 from tracetime.errors import TraceError
 from tracetime.text import printable
+
+TIES: Final = "tracetime_merge"
+"""The attribute that has the options of `merge`, as JSON."""
+_LISTS: Final = ("sync", "match", "together", "same", "different")
+_TEXTS: Final = ("collective_ends", "assume_wall_clock", "at")
 
 VERSION: Final = 1
 MOST_BYTES: Final = 16 << 20
@@ -122,6 +127,24 @@ class Manifest:
     files: tuple[ManifestFile, ...]
     trace_time: TraceTime | None
     attributes: tuple[Attribute, ...]
+
+    @property
+    def ties(self) -> dict[str, Any] | None:
+        """The options of `merge` by which this library made its offsets; None of any other.
+
+        The offsets are what they and the files led to, without the drift.
+        """
+        text = next((one.value for one in self.attributes if one.name == TIES), None)
+        try:
+            found = json.loads(text) if isinstance(text, str) else None
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(found, dict) or not found.keys() <= {*_LISTS, *_TEXTS}:
+            return None
+        lists = (found.get(name, []) for name in _LISTS)
+        if not all(isinstance(one, list) and all(isinstance(t, str) for t in one) for one in lists):
+            return None
+        return found if all(isinstance(found.get(name, ""), str) for name in _TEXTS) else None
 
     def entry(self, path: str) -> ManifestFile | None:
         """The entry of the manifest on a member; None without one."""

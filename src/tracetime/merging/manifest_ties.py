@@ -57,6 +57,9 @@ def add_manifests(graph: Graph, files: Sequence[MergedFile], boots: Boots) -> li
 def _offsets(
     graph: Graph, boots: Boots, manifest: Manifest, members: dict[str, MergedFile]
 ) -> Iterator[Tie]:
+    if manifest.ties is not None:
+        # The evidence itself is in the files.
+        return
     for entry in manifest.files:
         override = entry.clocks
         if override is None:
@@ -66,7 +69,9 @@ def _offsets(
                 f"perfetto_manifest: {printable(override.file, 100)!r} is no trace of the archive"
             )
         source, target = members[entry.path], members[override.file]
-        if override.clock is None and len(source.trace.clocks.clocks()) > 1:
+        # Perfetto's reader of JSON knows one clock alone.
+        has_one = source.trace.packets is None or len(source.trace.clocks.clocks()) < 2
+        if override.clock is None and not has_one:
             raise TraceError(
                 "perfetto_manifest: clock overrides require the trace to use a single clock: a "
                 "clocks override without a source clock pins a clockless file; name the clock of "

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_CLOCKS, BUILTIN_IDS
 from tracetime.errors import UsageError
 from tracetime.merging.files import MergedFile
+from tracetime.merging.manifest_reading import TIES
 from tracetime.merging.merged_traces import MergedTraces
 from tracetime.merging.perfetto_output import ENDING, write_trace
 from tracetime.merging.report import FileReport, MergeReport, report_of
@@ -88,17 +89,20 @@ def merge(  # noqa: PLR0913  the options of the command
         )
     if processes < 0 or (processes and not hasattr(os, "fork")):
         raise UsageError(f"processes={processes}: 0, or more where processes can be forked (Linux)")
+    ties: dict[str, Any] = {
+        "sync": [*sync],
+        "match": [*match],
+        "together": [*together],
+        "same": [*same],
+        "different": [*different],
+        "collective_ends": collective_ends,
+        "assume_wall_clock": assume_wall_clock,
+        "at": at,
+    }
     with MergedTraces(
         inputs,
-        sync=sync,
-        match=match,
-        together=together,
-        same=same,
-        different=different,
-        collective_ends=collective_ends,
+        **ties,
         opened=opened,
-        assume_wall_clock=assume_wall_clock,
-        at=at,
         reading={
             "partial": partial,
             "max_expansion": max_expansion,
@@ -115,7 +119,7 @@ def merge(  # noqa: PLR0913  the options of the command
             return report
         if os.fspath(out).endswith(ENDING):
             return replace(report, written=write_trace(traces, report, out, processes))
-        write_archive(traces, report, out)
+        write_archive(traces, report, out, ties)
         return report
 
 
@@ -128,8 +132,15 @@ MANIFEST: Final = "perfetto_manifest.json"
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 
 
-def write_archive(traces: MergedTraces, report: MergeReport, out: str | os.PathLike[str]) -> None:
+def write_archive(
+    traces: MergedTraces,
+    report: MergeReport,
+    out: str | os.PathLike[str],
+    ties: Mapping[str, Any],
+) -> None:
     """Write the inputs, byte for byte, and a manifest with their offsets to the first of them.
+
+    ties: the options that offsets rest on; this library reads the archive by them.
 
     Raises:
         UsageError: nothing ties a file to the first; Perfetto's manifest cannot name its clock; it
@@ -140,7 +151,9 @@ def write_archive(traces: MergedTraces, report: MergeReport, out: str | os.PathL
     pairs = zip(traces.files, report.files, strict=True)
     kept = [(file, of) for file, of in pairs if not (file.number and of.empty)]
     files = [_entry(traces, file, of) for file, of in kept]
-    manifest = {"perfetto_manifest": {"version": VERSION, "files": files}}
+    given = json.dumps({name: value for name, value in ties.items() if value})
+    root = {"version": VERSION, "attributes": {TIES: given}, "files": files}
+    manifest = {"perfetto_manifest": root}
     target = file_target(out)
     with whole_file(target) as part, zipfile.ZipFile(part, "w") as archive:
         archive.writestr(zipfile.ZipInfo(MANIFEST), json.dumps(manifest, indent=2) + "\n")

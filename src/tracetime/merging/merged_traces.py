@@ -18,7 +18,7 @@ from tracetime.merging.constant_offsets import add_sync, half_width_ns
 from tracetime.merging.files import MergedFile, open_files
 from tracetime.merging.first_events import add_first_events
 from tracetime.merging.flow_ties import add_flows_between, add_span_calls
-from tracetime.merging.manifest_ties import add_manifests, reference_of
+from tracetime.merging.manifest_ties import add_manifests, manifests, reference_of
 from tracetime.merging.message_ties import TCP, MessageRule, Messages, add_messages
 from tracetime.merging.ties import Tie
 from tracetime.merging.wall_clocks import add_wall_clocks
@@ -74,6 +74,7 @@ class MergedTraces:
         TraceError: a file is damaged, or a manifest breaks a rule.
     """
 
+    # long: a step for each kind of tie
     def __init__(  # noqa: PLR0913  the options of the command
         self,
         inputs: Iterable[str | os.PathLike[str]],
@@ -89,20 +90,26 @@ class MergedTraces:
         at: str | None = None,
         reading: Mapping[str, Any] | None = None,
     ) -> None:
-        of_messages = {text: MessageRule.parse(text) for text in match}
-        of_together = {text: TogetherRule.parse(text) for text in together}
-        self.given: dict[str, MessageRule | TogetherRule] = {**of_messages, **of_together}
-        message_rules = [*of_messages.values()]
-        together_rules = [PYTORCH, *of_together.values()]
-        assumed_ns = None if assume_wall_clock is None else half_width_ns(assume_wall_clock)
-        ends_ns = None if collective_ends is None else half_width_ns(collective_ends)
+        lists = {"sync": sync, "match": match, "together": together}
+        lists |= {"same": same, "different": different}
+        texts = {"collective_ends": collective_ends, "assume_wall_clock": assume_wall_clock}
         self._stack = ExitStack()
         try:
             found = open_files(inputs, self._stack, opened, reading)
             self.files: Sequence[MergedFile] = found.files
             self.left_out = found.left_out
+            given, assumed = self._with_ties_of_archives(lists, texts | {"at": at})
+            at = assumed.pop("at")
+            of_messages = {text: MessageRule.parse(text) for text in given["match"]}
+            of_together = {text: TogetherRule.parse(text) for text in given["together"]}
+            self.given: dict[str, MessageRule | TogetherRule] = {**of_messages, **of_together}
+            message_rules = [*of_messages.values()]
+            together_rules = [PYTORCH, *of_together.values()]
+            ends_ns, assumed_ns = (
+                None if text is None else half_width_ns(text) for text in assumed.values()
+            )
             self.reference = reference_of(self.files)
-            self.boots = Boots(self.files, same, different)
+            self.boots = Boots(self.files, given["same"], given["different"])
             self.clocks = ClockGraph()
             self.graph = inner(self.clocks)
             self.own = [self._join(file) for file in self.files]
@@ -111,7 +118,7 @@ class MergedTraces:
             self.ties += add_span_calls(self.graph, self.files, self.boots)
             if (reading or {}).get("orders") == "flows":
                 self.ties += add_flows_between(self.graph, self.files, self.boots)
-            for text in sync:
+            for text in given["sync"]:
                 self.ties.append(add_sync(self.graph, self.files, self.boots, text))
             if at is not None:
                 self.ties += add_first_events(self.graph, self.files, self.boots, at)
@@ -132,6 +139,19 @@ class MergedTraces:
         except BaseException:
             self._stack.close()
             raise
+
+    def _with_ties_of_archives(
+        self, lists: Mapping[str, Iterable[str]], assumed: Mapping[str, str | None]
+    ) -> tuple[dict[str, list[str]], dict[str, str | None]]:
+        """Options, with those by which archives were written."""
+        given, found = {name: [*texts] for name, texts in lists.items()}, {**assumed}
+        for manifest, _ in manifests(self.files):
+            for name, value in (manifest.ties or {}).items():
+                if name in given:
+                    given[name] += value
+                else:
+                    found[name] = found[name] or value
+        return given, found
 
     def __enter__(self) -> Self:
         return self

@@ -352,13 +352,17 @@ def test_headers_of_tar_take_no_memory(put):
 
 
 def test_commands_take_all_traces_of_an_archive_or_one(put, tracetime, tmp_path):
-    path = put(zipped(MEMBERS), "a.zip")
+    path = put(zipped(MEMBERS | {"meta.json": b""}), "a.zip")
     code, printed, err = tracetime("doctor", path, "--json")
     assert code == 0
     assert [one["trace"] for one in json.loads(printed)["traces"]] == [
         f"{path}:{n}" for n in TRACES
     ]
-    assert "meta.json is left out: a perfetto_manifest, which merge alone uses" in err
+    assert "README.md is left out" in err
+    with_manifest = put(zipped(MEMBERS), "m.zip")
+    code, printed, err = tracetime("doctor", with_manifest, "--json", "--apart")
+    assert (code, len(json.loads(printed)["traces"])) == (0, 3)
+    assert "meta.json is left out: a perfetto_manifest: the traces stay apart" in err
     asked = "select trace, count(*) n from events group by trace order by trace"
     code, printed, err = tracetime("sql", path, asked, "--json")
     assert code == 0, err
@@ -433,9 +437,9 @@ def test_a_member_without_a_name(tmp_path):
 @pytest.mark.parametrize("pack", [zipped, tarred])
 def test_an_archive_may_come_from_a_pipe(put, tracetime, monkeypatch, pack):
     path = put(pack(MEMBERS))
-    by_path = tracetime("doctor", path)
+    by_path = tracetime("doctor", path, "--apart")
     asked = "select trace, count(*) n from events group by all order by all"
-    rows_by_path = json.loads(tracetime("sql", path, asked, "--json")[1])
+    rows_by_path = json.loads(tracetime("sql", path, asked, "--json", "--apart")[1])
 
     def piped(*words):
         with Path(path).open() as file:

@@ -197,7 +197,7 @@ class Archive:
             return "it is a part of a CTF trace, which is a directory: unpack the archive"
         if _MANIFEST.match(beginning):
             self.manifests.append(name)
-            return "a perfetto_manifest, which merge alone uses: the traces stay apart"
+            return "a perfetto_manifest: the traces stay apart"
         if is_of_format(beginning):
             return None
         from tracetime.formats.other_programs import other_program

@@ -1,0 +1,84 @@
+"""Several files, and archives with a manifest, as one trace on one timeline."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections import Counter
+
+import pytest
+from merge_worlds import two_recordings
+
+import tracetime as tt
+from tracetime.commands.options import open_as_one
+from tracetime.merging.manifest_reading import read_manifest
+
+ENDS = ["name", "ts", "dur", "earliest", "latest", "end_earliest", "end_latest"]
+
+
+def slices_of(trace):
+    with trace:
+        table = trace.slices("tube").read_all()
+    return Counter(zip(*(table[name].to_pylist() for name in ENDS), strict=True))
+
+
+@pytest.fixture
+def merged(tmp_path, monkeypatch):
+    """Two recordings, the options that tie them, and what is merged of them."""
+    paths, options = two_recordings(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    tt.merge(paths, out=tmp_path / "m.pftrace", **options)
+    tt.merge(paths, out=tmp_path / "m.zip", **options)
+    return paths, options
+
+
+def test_files_an_archive_and_a_merged_trace_have_the_same_bars(merged, tmp_path):
+    paths, options = merged
+    wanted = slices_of(tt.open_trace(tmp_path / "m.pftrace"))
+    assert all(None not in row[3:5] for row in wanted)
+    assert slices_of(tt.open_traces(paths, **options)) == wanted
+    assert slices_of(tt.open_traces([tmp_path / "m.zip"])) == wanted
+    assert slices_of(open_as_one(str(tmp_path / "m.zip"))) == wanted
+
+
+def test_one_trace_of_files_is_named_after_them_and_leaves_no_file(merged, tmp_path, monkeypatch):
+    paths, options = merged
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    with tt.open_traces(paths, **options) as trace:
+        assert trace.path == f"{paths[0]}, {paths[1]}"
+        assert not list(folder.iterdir())
+        assert trace.clocks.name(trace.trace_clock) == "BOOTTIME of a.pftrace"
+        # What it is made of is not written over.
+        with pytest.raises(tt.UsageError, match=r"a\.pftrace"):
+            tt.report(trace, paths[0])
+
+
+def test_one_path_is_the_list_of_its_traces(merged, tmp_path):
+    traces = tt.open_traces(tmp_path / "m.zip")
+    assert [trace.path.rpartition(":")[2] for trace in traces] == ["a.pftrace", "b.json"]
+    for trace in traces:
+        trace.close()
+
+
+def test_the_archive_of_another_program_has_its_offsets(tmp_path):
+    events = [{"ph": "X", "name": "load", "ts": 1000, "dur": 10, "pid": 1, "tid": 1}]
+    entry = {"path": "b.json", "machine": {"name": "server"}}
+    entry["clocks"] = {"offset_ns": 5_000_000, "sync_to": {"file": "a.json"}}
+    files = [{"path": "a.json", "machine": {"name": "phone"}}, entry]
+    manifest = {"perfetto_manifest": {"version": 1, "files": files}}
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("perfetto_manifest.json", json.dumps(manifest))
+        for name in "ab":
+            archive.writestr(f"{name}.json", json.dumps(events))
+    with open_as_one(str(tmp_path / "x.zip")) as trace:
+        assert sorted(trace.slices().read_all()["ts"].to_pylist()) == [1_000_000, 6_000_000]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "7", "[]", '{"sync": 1}', '{"x": []}', '{"same": [1]}', "[" * 9999]
+)
+def test_ties_that_make_no_sense_are_none(text):
+    root = {"version": 1, "files": [], "attributes": {"tracetime_merge": text}}
+    assert read_manifest(json.dumps({"perfetto_manifest": root}).encode()).ties is None
