@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_tube_properties import BARS, INT64, any_a, any_limits, any_snapshots, tube_of
 from twin.bars import TwinRows
@@ -24,6 +24,36 @@ def twin_of(tube: Tube, bars: str) -> TwinRows:
     return TwinRows(table.starts, table.bars, table.limits)
 
 
+def stretch_of(tube: Tube, low: int, high: int) -> tuple[int, int] | None:
+    """The ends, on clock a, of the one stretch between resets that readings [low, high] are of.
+
+    None where they may be of any: their instants are all at which bars hold them.
+    """
+    held = tube._of_b.held
+    which = -1 if held is None else int(held.which(np.array([low]), np.array([high]))[0])
+    if held is None or which < 0:
+        return None
+    a = tube._segments.evidence.a
+    first, last = int(held.first[which]), int(held.last[which])
+    return ENDS[0] if first < 0 else int(a[first]), ENDS[1] if last < 0 else int(a[last])
+
+
+def check_sources(tube: Tube, bars: str, asked: tuple[int, int], got: tuple[int, int]) -> None:
+    """Bars of readings known to be in [low, high] against the twin.
+
+    A counter that was reset has read those of one stretch then alone: they hold what that allows.
+    """
+    twin = twin_of(tube, bars)
+    stretch = stretch_of(tube, *asked)
+    if stretch is None:
+        assert got == twin.sources(*asked)
+        return
+    for t in twin.sources(*asked, *stretch):
+        k = int(np.searchsorted(twin.starts, t, side="right")) - 1
+        if twin.low(k, t) <= asked[1] and asked[0] <= twin.high(k, t):
+            assert got[0] <= t <= got[1]
+
+
 def check(tube: Tube, values: list[int], picked: list[int]) -> None:
     """The bars of `picked` indices of values against the twin; and every value as it is alone."""
     array = np.array(values, dtype=np.int64)
@@ -31,12 +61,13 @@ def check(tube: Tube, values: list[int], picked: list[int]) -> None:
         got = tube.convert(array, bars=bars, inverse=True)  # type: ignore[arg-type]
         twin = twin_of(tube, bars)
         for i in picked:
-            earliest, latest = twin.sources(values[i], values[i])
             if values[i] in ENDS:
+                earliest, latest = twin.sources(values[i], values[i])
                 assert got.earliest[i] <= earliest
                 assert latest <= got.latest[i]
             else:
-                assert (got.earliest[i], got.latest[i]) == (earliest, latest)
+                asked = values[i], values[i]
+                check_sources(tube, bars, asked, (int(got.earliest[i]), int(got.latest[i])))
             alone = tube.convert(array[i : i + 1], bars=bars, inverse=True)  # type: ignore[arg-type]
             assert [int(c[i]) for c in got] == [int(c[0]) for c in alone]
         within = np.sort(np.stack([array, array[::-1]]), axis=0)
@@ -47,11 +78,14 @@ def check(tube: Tube, values: list[int], picked: list[int]) -> None:
             within=(within[0], within[1]),  # type: ignore[arg-type]
         )
         for i in picked[:3]:
-            earliest, latest = twin.sources(int(within[0, i]), int(within[1, i]))
-            assert whole.earliest[i] <= earliest
-            assert latest <= whole.latest[i]
-            if not {*ENDS} & {*within[:, i].tolist()}:
-                assert (whole.earliest[i], whole.latest[i]) == (earliest, latest)
+            low, high = within[:, i].tolist()
+            if {*ENDS} & {low, high}:
+                earliest, latest = twin.sources(low, high)
+                assert whole.earliest[i] <= earliest
+                assert latest <= whole.latest[i]
+            else:
+                there = int(whole.earliest[i]), int(whole.latest[i])
+                check_sources(tube, bars, (low, high), there)
         # Where no jump is in the way, the estimate found goes back to the value, or next to it.
         sure = got.status == RESOLVED
         there = tube.convert(got.estimate[sure], bars=bars).estimate  # type: ignore[arg-type]
@@ -69,6 +103,7 @@ def both_in_int64(snapshots: list[tuple[int, int, int]]) -> bool:
 
 
 @settings(max_examples=300)
+@example([(0, 2, 0), (1, -1, 0)], Limits(0, 0, False), [0])
 @given(any_snapshots.filter(both_in_int64), any_limits, st.lists(any_a, min_size=1, max_size=20))
 def test_any_snapshots_up_to_the_ends_of_int64(
     snapshots: list[tuple[int, int, int]], limits: Limits, values: list[int]
@@ -160,6 +195,16 @@ def test_one_snapshot() -> None:
         check(tube, values, list(range(len(values))))
 
 
+def test_what_a_counter_read_since_its_reset_alone_is_of_no_time_before() -> None:
+    """It read 2, and 0 a tick later: 0 and 1 are of the second stretch, although 2 went before."""
+    tube = tube_of([(0, 2, 0), (1, -1, 0)], Limits(0, 0, False))
+    for bars in BARS:
+        got = tube.convert(np.array([0, 1]), bars=bars, inverse=True)  # type: ignore[arg-type]
+        assert got.status.tolist() == [RESOLVED] * 2
+        assert got.estimate.tolist() == [1, 2]
+        assert (got.earliest >= 0).all()
+
+
 def test_a_clock_set_back_is_ambiguous_where_two_segments_overlap() -> None:
     a = np.arange(20, dtype=np.int64) * 1_000_000
     r = np.where(a < 10_000_000, 0, -3_500_000)
@@ -190,4 +235,9 @@ def test_the_inverse_is_where_the_bars_hold_the_value(data: st.DataObject) -> No
         ):
             first = int(every[there.latest >= v][0])
             last = int(every[there.earliest <= v][-1])
-            assert (earliest, latest) == (min(first, last), max(first, last))
+            if (stretch := stretch_of(tube, v, v)) is None:
+                assert (earliest, latest) == (min(first, last), max(first, last))
+                continue
+            here = (stretch[0] <= every) & (every <= stretch[1])
+            of_it = every[here & (there.earliest <= v) & (v <= there.latest)]
+            assert ((earliest <= of_it) & (of_it <= latest)).all()

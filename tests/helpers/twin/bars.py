@@ -55,17 +55,26 @@ class TwinRows:
             value = within(value, bound)
         return value
 
-    def sources(self, low: int, high: int) -> tuple[int, int]:
-        """The earliest and latest source of a value that is known to lie in [low, high]."""
-        earliest, latest = self._last[-1], self._first[0]
-        for k in range(len(self._first)):
+    def sources(
+        self, low: int, high: int, first: int = INT64_MIN, last: int = INT64_MAX
+    ) -> tuple[int, int]:
+        """The earliest and latest source, in [first, last], of a value known to be in [low, high].
+
+        Of the first and the last row as much as is there.
+        """
+        rows = [
+            k for k in range(len(self._first)) if self._first[k] <= last and first <= self._last[k]
+        ]
+        earliest, latest = self._last[rows[-1]], self._first[rows[0]]
+        for k in rows:
             if self.high(k, self._last[k]) >= low:
                 earliest = self._bisect(k, lambda k, t: self.high(k, t) >= low)
                 break
-        for k in reversed(range(len(self._first))):
+        for k in reversed(rows):
             if self.low(k, self._first[k]) <= high:
                 latest = self._bisect(k, lambda k, t: self.low(k, t) > high, after=1) - 1
                 break
+        earliest, latest = max(earliest, first), min(latest, last)
         return min(earliest, latest), max(earliest, latest)
 
     def _bisect(self, k: int, is_there: Callable[[int, int], bool], after: int = 0) -> int:
