@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations
 from typing import Final
@@ -210,7 +210,9 @@ def _exchange(
         graph.add_order((sent(t), one), (received(then), other))
 
 
-def judged(family: Family, seeds: range, seed: int) -> tuple[int, int, list[tuple[int, object]]]:
+def judged(
+    family: Family, seeds: Sequence[int], seed: int
+) -> tuple[int, int, list[tuple[int, object]]]:
     """How many worlds miss guaranteed bars, how many estimated ones, and what."""
     missed, worlds = dict.fromkeys(BOTH, 0), []
     for k in seeds:

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.exact_bars import between, guaranteed_bars, together
 from tracetime.graph.epochs import breaks
-from tracetime.graph.epochs.breaks import Findings, find_breaks
+from tracetime.graph.epochs.breaks import Findings, explanations, find_breaks
 from tracetime.graph.epochs.nodes import Nodes
 from tracetime.graph.epochs.rows import OPEN, Clock, Rows
 
@@ -245,3 +245,22 @@ def test_what_few_breaks_do_not_explain_has_open_bars(monkeypatch: pytest.Monkey
     bars = guaranteed_bars(found, 0, T[:2], 1)
     assert (bars.earliest == -OPEN).all()
     assert (bars.latest == OPEN).all()
+
+
+def test_clocks_set_back_where_other_pairs_were_not_read_are_found() -> None:
+    """Each of two clocks falls while the pair with its other neighbour is not read."""
+    clocks = [STEADY, SET, SET, SET]
+    reads = [
+        jumps(0),
+        jumps(1000 * S, -39 * S, 80 * S),
+        jumps(2000 * S, -56 * S, 30 * S),
+        jumps(3000 * S),
+    ]
+    rows = [
+        together(clocks, (k, k + 1), (reads[k](t), reads[k + 1](t)), 1000)
+        for k, (first, last) in enumerate([(33, 68), (4, 99), (61, 95)])
+        for t in [np.arange(first * S, last * S, 2100 * MS)]
+    ]
+    every = explanations(clocks, Rows.all(*rows))
+    assert [sorted(map(str, blamed(found))) for found in every] == [["[(1,)]", "[(2,)]"]]
+    assert outside(every[0], reads, np.linspace(5 * S, 98 * S, 9).astype(np.int64)) == 0

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime.graph.epochs.clashes import along, clash_ns, neighbours_clash
-from tracetime.graph.epochs.hitting_set import Choice, cheapest
+from tracetime.graph.epochs.hitting_set import Choice, cheapest, price
 from tracetime.graph.epochs.instants import instants
 from tracetime.graph.epochs.nodes import Contradiction, Nodes, System, Zone
 from tracetime.graph.epochs.rows import OPEN, Clock, Rows
@@ -119,25 +119,13 @@ class _Remedy(NamedTuple):
     row: int | None
 
 
+_Explained = tuple["_Search", list[_Remedy], bool]
+"""A search, the remedies that it took, and whether they explain all."""
+
+
 def find_breaks(nodes: Nodes) -> Findings:
     """What the rows of some nodes say that their clocks did."""
-    slack, not_believed = _believable(nodes)
-    search = _Search(nodes, slack)
-    chosen, solved = search.explain()
-    breaks = []
-    for remedy in chosen:
-        others = [remedy, *search.instead(remedy, chosen)] if solved else [remedy]
-        breaks.append([(other, search.zone(other, remedy, chosen)) for other in others])
-    models = _models([[zone for _, zone in tied] for tied in breaks])
-    return Findings(
-        nodes,
-        tuple(tuple(search.told(*one) for one in tied) for tied in breaks),
-        tuple(models),
-        slack,
-        not_believed,
-        solved,
-        search.price(chosen),
-    )
+    return _found(*_explained(nodes))
 
 
 def explanations(clocks: Sequence[Clock], rows: Rows) -> list[Findings]:
@@ -145,10 +133,41 @@ def explanations(clocks: Sequence[Clock], rows: Rows) -> list[Findings]:
 
     Bars hold what any of them allows.
     """
-    every = [find_breaks(Nodes(clocks, rows, when)) for when in instants(clocks, rows)]
-    solved = [found for found in every if found.solved]
-    least = min((found.price for found in solved), default=0)
-    return [found for found in solved if found.price == least] or every[:1]
+    every: list[_Explained] = []
+    least = OPEN
+    for when in instants(clocks, rows):
+        search, chosen, solved = one = _explained(Nodes(clocks, rows, when), least)
+        least = min(least, search.price(chosen)) if solved else least
+        every.append(one)
+    return [_found(*one) for one in every if one[2] and one[0].price(one[1]) == least] or [
+        _found(*every[0])
+    ]
+
+
+def _explained(nodes: Nodes, most: int = OPEN) -> _Explained:
+    """What explains the rows of some nodes at the least price, up to `most`."""
+    search = _Search(nodes, *_believable(nodes))
+    return search, *search.explain(most)
+
+
+def _found(search: _Search, chosen: list[_Remedy], solved: bool) -> Findings:
+    breaks = []
+    for remedy in chosen:
+        others = [remedy, *search.instead(remedy, chosen)] if solved else [remedy]
+        needed = [part for other in others for part in search.enough(other, remedy, chosen)]
+        breaks.append([(part, search.zone(part, remedy, chosen)) for part in needed])
+    models = _models([[zone for _, zone in tied] for tied in breaks])
+    # Alternatives of two breaks may do alone and not together.
+    possible = [model for model in models if not search.contradictions(model)]
+    return Findings(
+        search.nodes,
+        tuple(tuple(search.told(*one) for one in tied) for tied in breaks),
+        tuple(possible or models),
+        search.slack,
+        search.not_believed,
+        solved,
+        search.price(chosen),
+    )
 
 
 def _models(breaks: list[list[Model]]) -> list[Model]:
@@ -210,15 +229,17 @@ def _believable(nodes: Nodes) -> tuple[Values, dict[tuple[int, int], int]]:
 class _Search:
     """Contradictions found so far, and their explanations."""
 
-    def __init__(self, nodes: Nodes, slack: Values) -> None:
+    def __init__(
+        self, nodes: Nodes, slack: Values, not_believed: Mapping[tuple[int, int], int]
+    ) -> None:
         self.nodes = nodes
-        self._slack = slack
+        self.slack, self.not_believed = slack, not_believed
         self._found: dict[Contradiction, None] = {}
         self._beside = _beside(nodes)
 
     def contradictions(self, model: Model) -> list[Contradiction]:
         """Some that a model leaves."""
-        system = System(self.nodes, model.cuts, model.dropped, self._slack)
+        system = System(self.nodes, model.cuts, model.dropped, self.slack)
         return system.contradictions().some(MOST_NEW)
 
     def may_be(self, model: Model) -> bool:
@@ -226,11 +247,14 @@ class _Search:
 
         A break may be at a gap and not at the one beside it, where a reading would be too late.
         """
-        system = System(self.nodes, model.cuts, model.dropped, self._slack, in_order=False)
+        system = System(self.nodes, model.cuts, model.dropped, self.slack, in_order=False)
         return not len(system.contradictions())
 
-    def explain(self) -> tuple[list[_Remedy], bool]:
-        """The cheapest remedies of all contradictions, and whether none is left."""
+    def explain(self, most: int) -> tuple[list[_Remedy], bool]:
+        """The cheapest remedies of all contradictions, and whether none is left.
+
+        The search ends where they cost more than `most`.
+        """
         chosen: list[_Remedy] = []
         for _ in range(MOST_ROUNDS):
             model = self.model(chosen)
@@ -239,7 +263,7 @@ class _Search:
             self._take(model, new)
             remedies, sets, prices = self._choices()
             best = cheapest(sets, prices)
-            if best is None or len(best) > MOST_WRONG:
+            if best is None or len(best) > MOST_WRONG or price(best, prices) > most:
                 return chosen, False
             chosen = [remedies[k] for k in sorted(best)]
         return chosen, False
@@ -389,6 +413,28 @@ class _Search:
             if prices[k] <= most and not same and _kind(remedy) not in seen:
                 return remedy
         return None
+
+    def enough(
+        self, remedy: _Remedy, instead_of: _Remedy, chosen: Sequence[_Remedy]
+    ) -> list[_Remedy]:
+        """Those cuts of a remedy each of which does alone, the others held; or all that it needs.
+
+        What cuts several clocks of a machine may cut one that need not have jumped.
+        """
+        others = [other for other in chosen if other != instead_of]
+
+        def does(cuts: Iterable[tuple[int, int]]) -> bool:
+            return not self.contradictions(self.model([*others, _Remedy(tuple(cuts), None)]))
+
+        cuts = list(remedy.cuts)
+        if len(cuts) < 2:
+            return [remedy]
+        if alone := [cut for cut in cuts if does([cut])]:
+            return [_Remedy((cut,), None) for cut in alone]
+        for cut in remedy.cuts:
+            if does(left := [other for other in cuts if other != cut]):
+                cuts = left
+        return [_Remedy(tuple(cuts), None)]
 
     def zone(self, remedy: _Remedy, instead_of: _Remedy, chosen: Sequence[_Remedy]) -> Model:
         """A remedy with every gap at which each of its cuts would do as well, the others held."""

@@ -3,19 +3,28 @@
 Only the order of readings follows from it, of a clock that was set back, and which clocks stood
 still at one time: bars never do. A clock is placed by its rows with steadier clocks; those that no
 rows tie to a steadier one are timelines of their own, until a clock that has rows with several
-tells how far these are apart. It may do so in several ways: each is an alternative.
+tells how far these are apart. It may do so in several ways: each is an alternative. So is what rows
+of two clocks that may be set back say alone: wherever one of the two was set, the other went on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, product
 from typing import Final
 
 import numpy as np
 
-from tracetime.graph.epochs.clashes import along, neighbours_clash
-from tracetime.graph.epochs.rows import Clock, Rows
+from tracetime.graph.epochs.clashes import (
+    CLOSE_NS,
+    MOST_PIECES,
+    along,
+    in_turn,
+    levels,
+    neighbours_clash,
+)
+from tracetime.graph.epochs.rows import OPEN, Clock, Rows
 from tracetime.graph.values import Mask, Values
 
 MOST_WAYS: Final = 8
@@ -23,12 +32,16 @@ MOST_WAYS: Final = 8
 
 _NEAREST: Final = 4
 """Readings on each side of one, among which the one at its time is sought, of a clock that was set
-back more often than `_MOST_PIECES` times."""
+back more often than `MOST_PIECES` times."""
 
-_MOST_PIECES: Final = 16
+_FEWER: Final = 8
+"""A timeline may lie where so many times fewer rows fit: those of a pair are not read evenly."""
 
-_CLOSE_NS: Final = 1_000_000
-"""Clocks that were set back by less, or read one way and the other, are in order."""
+_MOST_ALONE: Final = 2
+"""Places of what the rows of two clocks say alone on a timeline that are looked into."""
+
+_FEW: Final = 4
+"""Rows that clash although a way is right, about: clocks jumped there."""
 
 _MOST_ROWS: Final = 1000
 """So many rows, evenly, say how far two timelines are apart."""
@@ -37,14 +50,15 @@ _MOST_ROWS: Final = 1000
 def instants(clocks: Sequence[Clock], rows: Rows) -> list[Values]:
     """About when each row was, int64 ns; comparable among clocks that rows connect.
 
-    Each of them is another way in which it may have been, the likeliest first.
+    Each of them is another way in which it may have been, the likeliest first: that in which the
+    fewest rows contradict the next one of their pair.
     """
     ends = _ends(len(clocks), rows)
     nowhere = np.full(len(rows.one), -1, dtype=np.int64)
     ways = [_Way(np.zeros(len(rows.one), dtype=np.int64), nowhere, {}, {})]
     for here in _by_steadiness(clocks, rows):
-        ways = [after for way in ways for after in way.with_clock(rows, here, ends[here])]
-        ways = ways[:MOST_WAYS]
+        ways = [after for way in ways for after in way.with_clock(clocks, rows, here, ends[here])]
+        ways = _likeliest(ways, clocks, rows)
     return [way.at for way in ways]
 
 
@@ -65,8 +79,8 @@ class _Map:
     def of(cls, readings: Values, at: Values) -> _Map:
         by_time = np.lexsort((readings, at))
         readings, at = readings[by_time], at[by_time]
-        falls = np.flatnonzero(np.diff(readings) < -_CLOSE_NS) + 1
-        if len(falls) >= _MOST_PIECES:
+        falls = np.flatnonzero(np.diff(readings) < -CLOSE_NS) + 1
+        if len(falls) >= MOST_PIECES:
             by_reading = np.lexsort((at, readings))
             return cls(readings[by_reading], at[by_reading], np.array([0, len(at)]))
         first = np.concatenate([[0], falls, [len(at)]])
@@ -90,9 +104,20 @@ class _Map:
         at, away = (np.stack(sides, axis=1) for sides in zip(*columns, strict=True))
         return at + away, np.abs(away)
 
+    def likely(self, readings: Values, about: Values) -> Values:
+        """When it read something about some instants: what it read at one offset in one piece."""
+        at, away = self.when(readings)
+        off, far = np.abs(at - about[:, None]), np.greater(away, self.longest_gap())
+        likely, level = about.copy(), levels(readings, about)
+        for k in range(int(level.max()) + 1):
+            run = np.flatnonzero(level == k)
+            ways = np.lexsort((off[run].mean(axis=0), 2 * far[run].sum(axis=0) > len(run)))
+            likely[run] = at[run, ways[0]]
+        return likely
+
     def _nearest(self, readings: Values) -> Iterator[tuple[Values, Values]]:
         one_piece = len(self.first) == 2
-        often = one_piece and (np.maximum.accumulate(self.at) - self.at).max() > _CLOSE_NS
+        often = one_piece and (np.maximum.accumulate(self.at) - self.at).max() > CLOSE_NS
         for begin, end in zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True):
             known, at = self.readings[begin:end], self.at[begin:end]
             k = np.searchsorted(known, readings)
@@ -124,7 +149,7 @@ class _Part:
     @property
     def sure(self) -> Mask:
         """Which rows have one guess."""
-        sure: Mask = np.ptp(self.guesses, axis=1) <= _CLOSE_NS
+        sure: Mask = np.ptp(self.guesses, axis=1) <= CLOSE_NS
         return sure
 
     def lasts_ns(self) -> int:
@@ -188,29 +213,68 @@ class _Way:
     maps: Mapping[int, _Map]
     timeline: Mapping[int, int]
 
-    def with_clock(self, rows: Rows, here: int, ends: Mapping[int, Values]) -> Iterator[_Way]:
+    def clashes(self, clocks: Sequence[Clock], rows: Rows) -> int:
+        """How many of some rows placed contradict the next one of their pair."""
+        some = np.zeros(len(self.at), dtype=bool)
+        some[:: len(self.at) // _MOST_ROWS + 1] = True
+        return len(neighbours_clash(clocks, rows, self.at, some & (self.lines >= 0))[0])
+
+    def is_as(self, other: _Way) -> bool:
+        """Whether another way places the same rows at the same time, counted from the first."""
+        placed = np.flatnonzero(self.lines >= 0)
+        apart = np.diff(self.at[placed] - other.at[placed])
+        return not len(apart) or int(np.abs(apart).max()) <= _spread(self.at[placed])
+
+    def with_clock(
+        self, clocks: Sequence[Clock], rows: Rows, here: int, ends: Mapping[int, Values]
+    ) -> Iterator[_Way]:
         """The ways in which one more clock may be placed; ends: its rows, by the other clock."""
-        parts = self._parts(rows, here, ends)
-        if not parts:
+        known = [other for other in ends if other in self.maps]
+        if not known:
             own = np.unique(_readings(rows, here, np.concatenate([*ends.values(), _NO])))
             maps = {**self.maps, here: _Map.of(own, own)}
             yield _Way(self.at, self.lines, maps, {**self.timeline, here: here})
             return
-        main, *others = sorted(parts, key=lambda line: (-parts[line].lasts_ns(), line))
-        ways = [self._placed(here, main, parts[main], parts[main].likely())]
-        for line in others:
-            ways = [after for way in ways for after in way._joined(here, line, parts[line])]
-        yield from ways
+        options = [
+            self._guesses(rows, (here, k), ends[k], alone=clocks[here].back and clocks[k].back)
+            for k in known
+        ]
+        for parts in islice(product(*options), MOST_WAYS):
+            by_line: dict[int, list[_Part]] = {}
+            for other, part in zip(known, parts, strict=True):
+                by_line.setdefault(self.timeline[other], []).append(part)
+            yield from self._with(here, {line: _Part.all(own) for line, own in by_line.items()})
 
-    def _parts(self, rows: Rows, here: int, ends: Mapping[int, Values]) -> dict[int, _Part]:
-        """By timeline a clock's rows with clocks placed."""
-        found: dict[int, list[_Part]] = {}
-        for other, which in ends.items():
-            if other in self.maps:
-                guesses, _ = self.maps[other].when(_readings(rows, other, which))
-                part = _Part(which, _readings(rows, here, which), guesses)
-                found.setdefault(self.timeline[other], []).append(part)
-        return {line: _Part.all(parts) for line, parts in found.items()}
+    def _with(self, here: int, parts: Mapping[int, _Part]) -> Iterator[_Way]:
+        """The ways in which a clock may be placed that has some parts, by timeline."""
+        lines = sorted(parts, key=lambda line: (-parts[line].lasts_ns(), line))
+        for main in lines:
+            ways = [self._placed(here, main, parts[main], parts[main].likely())]
+            for line in lines:
+                if line != main:
+                    ways = [after for way in ways for after in way._joined(here, line, parts[line])]
+            yield from ways
+
+    def _guesses(
+        self, rows: Rows, ends: tuple[int, int], which: Values, *, alone: bool
+    ) -> list[_Part]:
+        """When the rows of a clock with one placed may have been, the likeliest first.
+
+        By what is known of that; and by themselves, if `alone`, where that differs.
+        """
+        here, other = ends
+        mine, theirs = (_readings(rows, clock, which) for clock in (here, other))
+        known = _Part(which, mine, self.maps[other].when(theirs)[0])
+        two_sided = (rows.least_ns[which] != -OPEN) & (rows.most_ns[which] != OPEN)
+        if not (alone and two_sided.all()):
+            # What messages took hides which clock went on.
+            return [known]
+        at = in_turn(theirs, mine)
+        shifts = _shifts(self.maps[other], _Part(which, theirs, at[:, None]))
+        apart = [_Part(which, mine, (at + by)[:, None]) for by in shifts]
+        likely = known.likely()
+        apart = [p for p in apart if np.abs(p.guesses[:, 0] - likely).max() > _spread(at)]
+        return [known, *apart[:_MOST_ALONE]]
 
     def _placed(self, here: int, line: int, part: _Part, when: Values) -> _Way:
         """With a clock on a timeline, whose rows of a part were at some instants."""
@@ -237,7 +301,23 @@ class _Way:
             }
             timeline = {c: main if c in theirs else own for c, own in self.timeline.items()}
             moved = part.moved(by)
-            yield _Way(at, lines, maps, timeline)._placed(here, main, moved, moved.nearest(guesses))
+            way, when = _Way(at, lines, maps, timeline), moved.nearest(guesses)
+            yield way._placed(here, main, moved, when)
+            # Or as the clock's own readings say, where the other clock's were not known.
+            own = self.maps[here].likely(part.mine, when)
+            if np.abs(own - when).max() > _spread(when):
+                yield way._placed(here, main, moved, own)
+
+
+def _likeliest(ways: Sequence[_Way], clocks: Sequence[Clock], rows: Rows) -> list[_Way]:
+    """Those ways of some in which few rows clash, `MOST_WAYS` that are not alike."""
+    clashes = [way.clashes(clocks, rows) for way in ways]
+    most = 2 * min(clashes) + _FEW
+    kept: list[_Way] = []
+    for k in np.argsort(clashes, kind="stable").tolist():
+        if clashes[k] <= most and not any(ways[k].is_as(other) for other in kept):
+            kept.append(ways[k])
+    return kept[:MOST_WAYS]
 
 
 def _shifts(known: _Map, part: _Part) -> list[int]:
@@ -265,7 +345,7 @@ def _shifts(known: _Map, part: _Part) -> list[int]:
         ends = np.searchsorted(every, every + spread, side="right")
         best = int(np.argmax(ends - np.arange(len(every))))
         count, middle = int(ends[best]) - best, int(every[(best + int(ends[best])) // 2])
-        if found and 2 * count < found[0][0]:
+        if found and _FEWER * count < found[0][0]:
             break
         found.append((count, middle))
         every = every[np.abs(every - middle) > spread]
@@ -351,4 +431,4 @@ def _restless(n_clocks: int, rows: Rows) -> list[int]:
 
 def _spread(at: Values) -> int:
     """By how much clocks may drift apart within some instants, and more."""
-    return int(np.ptp(at) // 1000) + _CLOSE_NS
+    return int(np.ptp(at) // 1000) + CLOSE_NS
