@@ -209,9 +209,9 @@ def test_rings_that_no_tube_is_left_for_are_reported(written, most):
 def test_of_findings_alike_the_worst_alone_is_put_into_words(written, monkeypatch):
     told = []
 
-    def counted(found, made=catalogue.told):
+    def counted(found, trace_format, made=catalogue.told):
         told.append(found.code)
-        return made(found)
+        return made(found, trace_format)
 
     monkeypatch.setattr(doctor, "told", counted)
     found = found_in(written(costly.chain(2 * MOST_ALIKE)))

@@ -26,6 +26,7 @@ from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text
 from tracetime.commands.terminal import echo
 from tracetime.errors import TracetimeError, UsageError
+from tracetime.text import printable
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
@@ -180,7 +181,7 @@ def command(  # noqa: PLR0913  a parameter for each option
         ends = (explanation.src, explanation.value), (explanation.dst, explanation.result)
         for clock, ns in ends:
             if clock.clock in WALL:
-                echo(f"{name(clock)} {ns} is {format_wall_time(ns)}")
+                echo(f"{printable(name(clock))} {ns} is {format_wall_time(ns)}")
     return CHECK_FAILED if strict and explanation.outside is not None else DONE
 
 

@@ -256,7 +256,8 @@ def _print(trace: Trace, every: bool) -> None:
         lines.setdefault(names[info.clock], []).append(info)
     print_table(screen, "Clocks", columns, lines.items(), partial(_clock_cells, trace.trace_clock))
     bars = widest_in_trace(inner(graph), trace.trace_clock, {})
-    print_widest(screen, printable(graph.name(trace.trace_clock)), bars, lines.items())
+    home = printable(graph.name(trace.trace_clock))
+    print_widest(screen, f"{home}, between the snapshots", bars, lines.items())
     series = Counter[str]()
     for clocks, snapshots in graph.series():
         series[", ".join(names[clock] for clock in clocks)] += snapshots

@@ -96,8 +96,7 @@ def command(  # noqa: PLR0913  a parameter for each option
 
     Findings come worst first. An error loses events, or misplaces them by more than the tolerance;
     a warning could do so; an info is normal, and worth knowing. The consequences of a finding are
-    listed below it. An archive, zip or tar, is all traces in it; with a perfetto_manifest they are
-    one on one timeline. ARCHIVE:MEMBER is one alone.
+    listed below it. An archive is all traces in it, with a perfetto_manifest as one.
 
     --json prints one object, however many traces there are: "schema", 1, and "traces", each with
     its "findings", or with the "error" if it cannot be read. The exit code is then 2 or 3, as for

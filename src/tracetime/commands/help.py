@@ -32,7 +32,7 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
 """The parameters of each group of options, in all commands; those of no group are the first's."""
 
 _RARE: Final = frozenset(
-    {*_GROUPS["Tables"], *_GROUPS["Clocks"], *_GROUPS["Limits"], "orders", "max_tubes"}
+    {*_GROUPS["Tables"], *_GROUPS["Clocks"], *_GROUPS["Limits"], "orders", "max_tubes", "apart"}
 )
 """Parameters that --help leaves to --help-all."""
 

@@ -76,7 +76,7 @@ def command(
     as_json: bool,
     **limits: Any,
 ) -> None:
-    """Write an HTML page on the clocks of a trace, or of several on one timeline.
+    """Write an HTML page on the clocks of TRACE, or of several as one.
 
     It shows the doctor's findings, the clock graph, events over time, and for each pair of clocks
     the offset with error bars and the drift. The page is one file and needs no network.

@@ -242,22 +242,26 @@ def print_table(
     cells: Callable[[Any], Sequence[str]] = tuple,
     most: int | None = None,
 ) -> None:
-    """Print a table (as `table_of`) below an empty line.
+    """Print a table (as `table_of`), below an empty line if it has a title.
 
     After `most` rows (MOST_ROWS) it says how many more there are, which are in --json. `cells`
     makes the cells of a row that is printed.
     """
+    from rich.text import Text
+
     waiting = iter(rows)
-    table = table_of(
-        title, columns, map(cells, islice(waiting, MOST_ROWS if most is None else most))
-    )
+    table = table_of("", columns, map(cells, islice(waiting, MOST_ROWS if most is None else most)))
     if not screen.is_terminal:
         # What reads a pipe looks for whole names: there, no line is too long.
         screen = _console(_PIPED)
     # Through a string, because rich fills every line up with spaces.
     with screen.capture() as capture:
+        # The title of a table of rich is no wider than the table.
+        if title:
+            screen.print(Text(printable(title), style="bold"))
         screen.print(table)
-    echo("\n" + "\n".join(line.rstrip() for line in capture.get().splitlines()), styled=True)
+    lines = [line.rstrip() for line in capture.get().splitlines()]
+    echo("\n".join(["", *lines] if title else lines), styled=True)
     more = sum(1 for _ in waiting)
     if more:
         echo(f"and {count(more, 'more line')} (--json has all)")
@@ -280,7 +284,7 @@ def table_of(
     from rich.text import Text
 
     table = Table(
-        title=Text(printable(title)),
+        title=Text(printable(title)) if title else None,
         box=None,
         title_justify="left",
         title_style="bold",
@@ -301,11 +305,11 @@ def table_of(
 
 
 def print_widest(
-    screen: Console, home: str, bars: EventBars, lines: Iterable[tuple[str, list[ClockInfo]]]
+    screen: Console, where: str, bars: EventBars, lines: Iterable[tuple[str, list[ClockInfo]]]
 ) -> None:
     """Print the widest bar of each line's clocks on the trace clock, and where it is.
 
-    home: the name of the trace clock.
+    where: the name of the trace clock, and which part of the time the bars are of.
     """
     rows = []
     for name, infos in lines:
@@ -315,7 +319,7 @@ def print_widest(
             rows.append((name, widest, f"{found.at_ns // infos[0].unit_ns}"))
     if rows:
         columns = ("clock", ">at most", ">where it reads")
-        print_table(screen, f"Error bars on {home}", columns, rows)
+        print_table(screen, f"Error bars on {where}", columns, rows)
 
 
 def bar_cells(bars: ClockBars | None, is_whole: bool) -> tuple[str, str, str]:

@@ -222,12 +222,10 @@ def _graph(
 
 def _print(summary: TableSummary, mapped: Mapped, graph: ClockGraph, seconds: float) -> None:
     screen = console()
+    clock, out = printable(graph.name(summary.to)), printable(summary.out)
     written = size(Path(summary.out).stat().st_size)
-    print_text(
-        screen,
-        f"{count(summary.rows, 'row')} on {graph.name(summary.to)} in {printable(summary.out)} "
-        f"({written}, {seconds:.1f} s)",
-    )
+    rows = count(summary.rows, "row")
+    print_text(screen, f"{rows} on {clock} in {out} ({written}, {seconds:.1f} s)")
     for column in summary.columns:
         statuses = dict(column.statuses)
         if column.nulls:

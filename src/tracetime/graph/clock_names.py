@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.text import count, duration, table
+from tracetime.text import count, duration, printable, table
 
 if TYPE_CHECKING:
     from tracetime.graph.info import ClockInfo, OrdersInfo, SeriesInfo
@@ -28,7 +28,8 @@ _TSC: Final = BUILTIN_IDS["TSC"]
 def named(text: str, names: Mapping[ClockId, str]) -> str:
     """The text with the names of clocks in place of hashes and of ids that say a machine or file.
 
-    A word such as REALTIME gives way to a name that begins with it. Names that the text has stay.
+    A word such as REALTIME gives way to a name that begins with it. Names that the text has stay;
+    each is on one line.
     """
     ids = {
         given: name
@@ -37,21 +38,20 @@ def named(text: str, names: Mapping[ClockId, str]) -> str:
     }
     stay = dict.fromkeys(name for name in ids.values() if name in text)
     known = sorted((*stay, *ids), key=len, reverse=True)
-    pattern = "|".join((*map(re.escape, known), _HASHED))
+    words = "|".join(map(re.escape, known))
+    pattern = rf"(?<![\w.@])(?:{words})(?![\w@]|\.\w)|{_HASHED}" if words else _HASHED
 
     def called(found: re.Match[str]) -> str:
-        if found[0] in stay:
-            return found[0]
-        if found[0] in ids:
-            return ids[found[0]]
+        if found[0] in stay or found[0] in ids:
+            return printable(ids.get(found[0], found[0]))
         parts = found[0].split("@")
         for n in range(len(parts), 0, -1):
             name = names.get(ClockId.parse("@".join(parts[:n])))
             if name is not None:
-                return "@".join([name, *parts[n:]])
+                return "@".join([printable(name), *parts[n:]])
         return found[0]
 
-    return re.sub(rf"(?<![\w.@])(?:{pattern})(?![\w@]|\.\w)", called, text)
+    return re.sub(pattern, called, text)
 
 
 def fold(clocks: Iterable[ClockId], called: Callable[[ClockId], str] = str) -> dict[ClockId, str]:

@@ -169,7 +169,7 @@ def test_machines_stay_apart_until_something_ties_them(tmp_path):
         assert (finding.code, finding.events) == ("machine-not-synchronised", 2)
         assert "RemoteClockSync" not in finding.why
         assert finding.fix.endswith(
-            "match messages that both machines recorded, and add them as orders (add_order)."
+            "match messages that both machines recorded (`--orders flows`)."
         )
         with pytest.raises(ConversionError):
             trace.clocks.convert(5, "REALTIME", "REALTIME@machine1")
