@@ -16,10 +16,9 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS
 from tracetime.graph.graph import Graph
+from tracetime.graph.values import Values
 from tracetime.trace.event_clocks import run_starts
 from tracetime.trace.events_table import Columns
-
-Values = npt.NDArray[np.int64]
 
 NEVER_NS: Final = 1 << 62
 """No time is taken for later than this, nor for earlier than as much before 0: differences fit in

@@ -11,17 +11,13 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS
-from tracetime.graph.values import ascending
+from tracetime.graph.values import Mask, Values, ascending
 from tracetime.trace.event_clocks import ClockNumbers, run_starts
 from tracetime.trace.events_table import HAS_CPU, HAS_TID, TYPES, Columns
 from tracetime.trace.trace import Trace
-
-Values = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 _MARGIN_NS: Final = 50_000
 """Switches and events are stamped at different places of the same moment."""

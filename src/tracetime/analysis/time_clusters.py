@@ -6,13 +6,11 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime.errors import AS_IS
+from tracetime.graph.values import Values
 from tracetime.trace.event_clocks import run_starts
 from tracetime.trace.events_table import Columns
-
-Values = npt.NDArray[np.int64]
 
 _BUCKET: Final = 30
 """Times are counted by so many bits of ns, about a second."""

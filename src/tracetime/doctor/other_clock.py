@@ -21,6 +21,7 @@ from tracetime.clocks.known_offsets import UNIX_NS, known_offset
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.catalogue.events import FAR_CAUSES
 from tracetime.doctor.finding import EventSelection, Finding
+from tracetime.graph.values import Mask
 from tracetime.text import duration
 
 _LEAST_NS: Final = 100_000_000
@@ -83,7 +84,7 @@ def other_clocks(survey: Survey) -> Iterator[Finding]:
             yield _in_ticks(survey, group, factor)
 
 
-def _ahead_in(order: FileOrder, group: PlacedGroup) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _ahead_in(order: FileOrder, group: PlacedGroup) -> Mask:
     """In which gaps a group has events later than a snapshot that stands after them."""
     after = order.after[group.gap]
     return (after < NEVER_NS) & (group.most > after + _LEAST_NS)

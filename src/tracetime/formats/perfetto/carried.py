@@ -24,8 +24,8 @@ from tracetime.graph.graph import Graph
 from tracetime.graph.joining import join
 from tracetime.graph.state import GraphState
 from tracetime.graph.storage import load, save
+from tracetime.graph.values import Values
 
-Values = npt.NDArray[np.int64]
 Group = tuple[int, int, int]
 """The kind and payload of rows, and which of the packet sequences that have such rows in the block
 is theirs, in order of appearance: other tools may give sequences other numbers."""

@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tracetime._kernels.perfetto.packets import baked_packet
 from tracetime.clocks.ids import ClockId
@@ -17,11 +16,10 @@ from tracetime.formats.perfetto.carried import NO_CLOCK, Head, encode_block, enc
 from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
 from tracetime.formats.perfetto.schema import KINDS
 from tracetime.graph.graph import Graph
+from tracetime.graph.values import Values
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.events_table import BY_HOME, CUT_OFF, EARLY, HOME_NS, Columns
 from tracetime.trace.slice_ends import SliceEnds
-
-Rows = npt.NDArray[np.int64]
 
 _TRACK_EVENT, _SERVICE_EVENT = (
     next(n for n, name in PAYLOAD_NAMES.items() if name == wanted)
@@ -94,7 +92,7 @@ class Carrier:
         }
         return self._packet(written, placed, rows, placed["trace_time"], bars)
 
-    def of_events(self, placed: Columns, rows: Rows, times: Rows, bars: ErrorBars) -> bytes:
+    def of_events(self, placed: Columns, rows: Values, times: Values, bars: ErrorBars) -> bytes:
         """The packet of track events that were made of some rows, in the order of the packets.
 
         placed: as they were placed. times: of each of `rows`, as it is written.
@@ -111,7 +109,7 @@ class Carrier:
         }
         return self._packet(written, picked, some, times, bars)
 
-    def of_slices(self, ends: SliceEnds, order: Rows, written: Rows, bars: ErrorBars) -> bytes:
+    def of_slices(self, ends: SliceEnds, order: Values, written: Values, bars: ErrorBars) -> bytes:
         """The packet of track events that begin and end slices.
 
         Args:
@@ -138,8 +136,8 @@ class Carrier:
         self,
         written: Columns,
         placed: Columns,
-        rows: Rows,
-        times: Rows,
+        rows: Values,
+        times: Values,
         bars: ErrorBars,
     ) -> bytes:
         if not len(rows):
@@ -148,13 +146,13 @@ class Carrier:
         source_ns = placed["source_ns"]
         has_bar = placed["earliest"] <= placed["latest"]
         by_home = placed[BY_HOME] if BY_HOME in placed else np.zeros(len(times), np.bool_)
-        for own, group in bars._by_clock(placed, np.flatnonzero(has_bar & ~by_home)):
-            clock[group] = self._clocks.get(own, NO_CLOCK)
+        for own, group in bars._by_clock(placed, np.flatnonzero(has_bar)):
+            here = by_home[group]
+            clock[group[~here]] = self._clocks.get(own, NO_CLOCK)
+            # A row is of the machine of its clock.
+            if own.machine == bars.home.machine:
+                clock[group[here]] = self._clocks[bars.home]
         if BY_HOME in placed:
-            for own, group in bars._by_clock(placed, np.flatnonzero(by_home & has_bar)):
-                # A row is of the machine of its clock.
-                if own.machine == bars.home.machine:
-                    clock[group] = self._clocks[bars.home]
             source_ns = np.where(by_home, placed[HOME_NS], source_ns)
         read: dict[str, Any] = {name: placed[name] for name in _READ if name in placed}
         return baked_packet(

@@ -6,6 +6,7 @@ Perfetto's rule places the events of the file; clocks and bars are those of its 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ from tracetime.formats.perfetto.carried import (
     Group,
     Groups,
     Head,
-    Values,
     checksum,
     decode_block,
     decode_head,
@@ -31,6 +31,7 @@ from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.clock_graph import ClockGraph, coat
 from tracetime.graph.tube.results import Bars
+from tracetime.graph.values import Values
 from tracetime.trace.events_table import CUT_OFF, EARLY, NO_BAR, SOURCE_STATUS, SOURCE_TIME, Columns
 from tracetime.trace.facts import TraceWarning
 from tracetime.trace.open_options import OpenOptions
@@ -207,8 +208,7 @@ class CarriedTrace(PerfettoTrace):
     ) -> TraceReading:
         """Read the file from its start, with what each row reads in its source."""
         reading = super().columns(progress, names=names, written=written)
-        read = self.in_source()
-        reading.batches = map(read, reading.batches)
+        reading.batches = map(self.in_source(), reading.batches)
         return reading
 
     def in_source(self) -> Callable[[Columns], Columns]:
@@ -231,21 +231,20 @@ class CarriedTrace(PerfettoTrace):
         if bars is None or found is None:
             return super()._slice_batches(reading, bars, args, progress)
 
-        def read(observer: PacketObserver) -> Iterator[Columns]:
-            return map(self.in_source(), self._observed(progress, observer))
-
-        return read_slices(self, read, reading, bars, args)
+        return read_slices(self, partial(self._read, progress), reading, bars, args)
 
     def slice_ends(self, progress: Callable[[int], None] | None = None) -> SliceEnds | None:
         """Read where slices begin and end; see `Trace.slice_ends`."""
         from tracetime.formats.perfetto.read.slices import read_slice_ends
 
         self.check_open()
+        return read_slice_ends(self, partial(self._read, progress))
 
-        def read(observer: PacketObserver) -> Iterator[Columns]:
-            return map(self.in_source(), self._observed(progress, observer))
-
-        return read_slice_ends(self, read)
+    def _read(
+        self, progress: Callable[[int], None] | None, observer: PacketObserver
+    ) -> Iterator[Columns]:
+        """Read the file with an observer, and what each row reads in its source."""
+        return map(self.in_source(), self._observed(progress, observer))
 
     def as_written(self) -> PerfettoTrace:
         """The trace for who places its events anew: they are where the sources' clocks read."""
