@@ -93,17 +93,18 @@ class Finding(Document):
         A word such as REALTIME is a clock only where the finding is about that clock. An option of
         a command has no name with spaces.
         """
-        own = {
-            clock: name
-            for clock, name in names.items()
-            if clock in self.clocks or clock.scope != "builtin" or "@" in str(clock)
-        }
-        typed = {c: name for c, name in own.items() if " " not in name}
+
+        def is_own(clock: ClockId, name: str) -> bool:
+            return clock in self.clocks or clock.scope != "builtin" or "@" in str(clock)
+
+        def is_typed(clock: ClockId, name: str) -> bool:
+            return is_own(clock, name) and " " not in name
+
         return replace(
             self,
-            title=named(self.title, own),
-            why=named(self.why, own),
-            fix=named(self.fix, typed),
+            title=named(self.title, names, is_own),
+            why=named(self.why, names, is_own),
+            fix=named(self.fix, names, is_typed),
             consequences=tuple(one.with_names(names) for one in self.consequences),
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.errors import UsageError
 from tracetime.text import count, duration, printable, table
 
 if TYPE_CHECKING:
@@ -19,22 +20,39 @@ FOLDED_FROM: Final = 4
 _HASHED: Final = r"0x[89a-f][0-9a-f]{7}(?:@(?:machine|file)[0-9]{1,9})*"
 """A clock whose number is the hash of a name, as `str` writes it."""
 
+_WORD: Final = re.compile(r"(?<![\w.@])(?:[A-Z_]{3,}|0x[0-9a-f]+|[0-9]+)(?:@\w+)*(?![\w@]|\.\w)")
+"""What may be the id of a clock, as `str` writes it."""
+
 _MOST_ROWS: Final = 40
 """Of a table in a notebook: a screen or two."""
 
 _TSC: Final = BUILTIN_IDS["TSC"]
 
 
-def named(text: str, names: Mapping[ClockId, str]) -> str:
+def named(
+    text: str,
+    names: Mapping[ClockId, str],
+    fits: Callable[[ClockId, str], bool] = lambda clock, name: True,
+) -> str:
     """The text with the names of clocks in place of hashes and of ids that say a machine or file.
 
     A word such as REALTIME gives way to a name that begins with it. Names that the text has stay;
-    each is on one line.
+    each is on one line. fits: whether a name may stand for its clock there.
     """
+
+    def name_of(word: str) -> str | None:
+        try:
+            clock = ClockId.parse(word)
+        except UsageError:
+            return None
+        name = names.get(clock)
+        return name if name is not None and fits(clock, name) and str(clock) == word else None
+
+    # There may be many thousand names: the text has few words.
     ids = {
-        given: name
-        for clock, name in names.items()
-        if (given := str(clock)) in text and ("@" in given or name.startswith(f"{given} "))
+        word: name
+        for word in set(_WORD.findall(text))
+        if (name := name_of(word)) is not None and ("@" in word or name.startswith(f"{word} "))
     }
     stay = dict.fromkeys(name for name in ids.values() if name in text)
     known = sorted((*stay, *ids), key=len, reverse=True)
@@ -46,7 +64,7 @@ def named(text: str, names: Mapping[ClockId, str]) -> str:
             return printable(ids.get(found[0], found[0]))
         parts = found[0].split("@")
         for n in range(len(parts), 0, -1):
-            name = names.get(ClockId.parse("@".join(parts[:n])))
+            name = name_of("@".join(parts[:n]))
             if name is not None:
                 return "@".join([printable(name), *parts[n:]])
         return found[0]
