@@ -381,8 +381,8 @@ def test_open_with_the_tube_adds_tracks_to_what_is_served(tracetime, written, br
     ]
     lines = text.splitlines()
     assert lines[0] == "How far off events can be in the UI: tracks in the group tracetime"
-    assert lines[2].split() == ["clock", "events", "at", "most", "drawn", "late", "by"]
-    assert [line.split()[:2] for line in lines[3:5]] == [["64@seq7", "1"], ["MONOTONIC", "1"]]
+    assert lines[1].split() == ["clock", "events", "at", "most", "drawn", "late", "by"]
+    assert [line.split()[:2] for line in lines[2:4]] == [["64@seq7", "1"], ["MONOTONIC", "1"]]
     assert lines[-2].startswith(f"{UI}/#!/?url=http://127.0.0.1:")
 
 

@@ -273,7 +273,7 @@ def test_a_manifest_on_standard_input_is_used(tmp_path, spawn):
     path = zipped(tmp_path / "a.zip", [text(attributes={"run": 7})], "a")
     with path.open("rb") as content:
         out, _ = spawn("merge", "-", stdin=content, stdout=subprocess.PIPE).communicate()
-    assert out.decode().startswith("run: 7\n\nfile  machine  tied with  by    offset")
+    assert out.decode().startswith("run: 7\nfile  machine  tied with  by    offset")
 
 
 def test_what_an_archive_has_besides_is_told(tmp_path, tracetime):
