@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import click
@@ -176,3 +177,23 @@ def test_sizes():
         "3.6 MB",
         "2.0 GB",
     ]
+
+
+def test_numpy_loads_without_threads_of_its_own_unless_they_are_asked_for(tmp_path):
+    name = "OPENBLAS_NUM_THREADS"
+    says = f"import os; print(os.environ.get({name!r}), len(os.listdir(f'/proc/{{os.getppid()}}/task')))"
+    environ = {key: value for key, value in os.environ.items() if key != name}
+    said = []
+    for more in ({}, {name: "1"}, {name: "3"}):
+        args = ["record", "-o", tmp_path / "r.pftrace", "--force", "--", sys.executable, "-c", says]
+        done = subprocess.run(
+            [sys.executable, "-m", "tracetime", *args],
+            env=environ | more,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said.append(done.stdout.split()[:2])
+    (unset, alone), (one, of_one), (three, of_three) = said
+    assert (unset, one, three) == ("None", "1", "3")
+    assert int(alone) == int(of_one) == int(of_three) + 1 - min(3, len(os.sched_getaffinity(0)))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from tracetime.commands.help import Command
 from tracetime.commands.terminal import echo
 
 
-@click.command("completion", cls=Command)
+@click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -40,6 +41,7 @@ _RANGE: Final = re.compile(r"  \[[\d<=]*x[<>]=?\d+\]|; [\d<=]*x[<>]=?\d+(?=\])")
 """The limits of a number, which nobody needs before an error names them."""
 
 _ALL: Final = "tracetime.help_all"
+_THREADS: Final = "OPENBLAS_NUM_THREADS"
 _WIDEST_NAME: Final = 26
 
 
@@ -58,6 +60,10 @@ class Command(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return [*super().get_params(ctx), _help_all(self)]
+
+    def invoke(self, ctx: click.Context) -> object:
+        _load_numpy()
+        return super().invoke(ctx)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         short, _, more = inspect.cleandoc(self.help or "").partition("\f")
@@ -85,6 +91,18 @@ class Command(click.Command):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records, col_max=_WIDEST_NAME)
+
+
+def _load_numpy() -> None:
+    """Load NumPy without the threads of its matrix library, which spin and have nothing to do here.
+
+    Who has set how many there are is obeyed, and so are commands that are started from here.
+    """
+    if _THREADS not in os.environ:
+        os.environ[_THREADS] = "1"
+        import numpy  # noqa: F401
+
+        del os.environ[_THREADS]
 
 
 def _help_all(command: click.Command) -> click.Option:
