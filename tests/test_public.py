@@ -154,7 +154,8 @@ def test_the_changelog_says_what_the_version_becomes():
 
 
 @pytest.mark.parametrize(
-    "args", [["--version"], ["--help"], ["convert", "--help"], ["sql", "--help"]]
+    "args",
+    [["--version"], ["--help"], ["convert", "--help"], ["sql", "--help"], ["completion", "bash"]],
 )
 def test_nothing_heavy_is_loaded_for_what_needs_none(args):
     # Only what tracetime itself brings in counts: site packages may start with more.

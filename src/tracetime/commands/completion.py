@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from tracetime.commands.help import Command
 from tracetime.commands.terminal import echo
 
 
-@click.command("completion")
+@click.command("completion", cls=Command)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
@@ -27,3 +28,6 @@ def command(ctx: click.Context, shell: str) -> None:
     script = found(ctx.find_root().command, {}, "tracetime", "_TRACETIME_COMPLETE")
     # Not by source(), which for bash first runs bash to check its version.
     echo(script.source_template % script.source_vars())
+
+
+command.loads_numpy = False

@@ -58,11 +58,14 @@ class Command(click.Command):
     Of its docstring, what follows a form feed is for --help-all alone.
     """
 
+    loads_numpy = True
+
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return [*super().get_params(ctx), _help_all(self)]
 
     def invoke(self, ctx: click.Context) -> object:
-        _load_numpy()
+        if self.loads_numpy:
+            _load_numpy()
         return super().invoke(ctx)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
