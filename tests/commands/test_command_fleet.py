@@ -175,8 +175,19 @@ def test_a_summary_is_a_page_or_json_too(tracetime, fleets, tmp_path):
 def test_a_line_says_how_far_it_is():
     at = Progress(2000, 2_000_000_000, 120, 3, 120_000_000, 60.0)
     assert line(at) == "120/2,000 traces, 2.0 MB/s, 3 rejected, 0:15:40 left"
+    small_first = Progress(65, 50_000_000, 1, 0, 5_000, 10.0)
+    assert line(small_first) == "1/65 traces, 0.0 MB/s, 0:21:22 left"
     assert line(Progress(1, 10)) == "0/1 trace, 0.0 MB/s"
     assert line(Progress(1, 10, 1, 0, 10, 1.0)) == "1/1 trace, 0.0 MB/s"
+
+
+def test_traces_without_a_command_are_told_which(tracetime, tmp_path):
+    code, _, err = tracetime("fleet", tmp_path)
+    assert code == 2
+    expected = (
+        f"give a command before {str(tmp_path)!r}: tracetime fleet convert {tmp_path} -o DATASET"
+    )
+    assert expected in err
 
 
 def test_a_log_has_a_line_now_and_then(capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 import click
@@ -83,13 +84,17 @@ def _bar() -> Bar:
 
 
 def line(at: Progress) -> str:
-    """Say how far a run is: traces, MB/s, rejections and the time that is left."""
+    """Say how far a run is: traces, MB/s, rejections and the time that is left.
+
+    A trace costs time of its own beside that of its bytes: both say how much is done.
+    """
     speed = at.bytes_done / at.seconds if at.seconds else 0.0
     parts = [f"{at.done:,}/{count(at.total, 'trace')}", f"{speed / 1e6:.1f} MB/s"]
     if at.failed:
         parts.append(f"{at.failed:,} rejected")
     if speed and at.done < at.total:
-        parts.append(f"{_clock(round((at.bytes_total - at.bytes_done) / speed))} left")
+        done = (at.done / at.total + at.bytes_done / at.bytes_total) / 2
+        parts.append(f"{_clock(round(at.seconds * (1 / done - 1)))} left")
     return ", ".join(parts)
 
 
@@ -102,7 +107,19 @@ def _clock(seconds: int) -> str:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@click.group("fleet")
+class _Group(click.Group):
+    """A group that says what to do with traces where a command is expected."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands and Path(args[0]).exists():
+            example = f"{ctx.command_path} convert {args[0]} -o DATASET"
+            raise click.UsageError(f"give a command before {args[0]!r}: {example}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group("fleet", cls=_Group)
 def command() -> None:
     """Make one data set of many traces.
 
