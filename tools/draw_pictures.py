@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/ideas.md, error-bars.md and howto/report.md: examples, as computed.
+"""Draw the pictures of docs/: examples, as computed.
 
 Usage: python -m tools.draw_pictures [-o docs/pictures]
 
@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import tracetime as tt
+from tools import trust_pictures
 from tools.svg_pictures import Panel, Picture
 from tracetime.sources.fake import FakeClock, FakeSource, FakeTime
 
@@ -485,6 +486,10 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "step": step,
     "overlap": overlap,
     "hull": hull,
+    "width": trust_pictures.width,
+    "first": trust_pictures.first,
+    "lasted": trust_pictures.lasted,
+    "launch": trust_pictures.launch,
 }
 
 

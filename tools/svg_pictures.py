@@ -9,7 +9,7 @@ import numpy as np
 
 WIDTH = 960
 
-# Colours that colour-blind people can distinguish, for light and dark pages; as in docs/idea.svg.
+# Colours that colour-blind people can distinguish, for light and dark pages.
 STYLE = """
     .card { fill: #ffffff; stroke: #d0d7de; }
     text {
