@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
-from typing import IO, Final
+from typing import Final
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from tracetime.merging.report import MergeReport
 from tracetime.merging.threads import ThreadJob, Threads
 from tracetime.text import of_file, printable
 from tracetime.trace.events_table import Columns
-from tracetime.verbs.event_baking.carrying import Carrier
+from tracetime.verbs.event_baking.carrying import Carrier, SealedFile
 from tracetime.verbs.event_baking.tracks import OutputNumbers
 from tracetime.verbs.event_baking.tube_times import KeptOrder
 from tracetime.verbs.event_baking.writing import write_events
@@ -78,7 +78,7 @@ def write_trace(
     """
     report.check_tied()
     with whole_file(file_target(out)) as part, part.open("wb") as file:
-        writer = _Writer(traces, file)
+        writer = _Writer(traces, SealedFile(file, _MARK))
         written = tuple(writer.write_all(processes))
         return WrittenTrace(os.fspath(out), file.tell(), writer.target, written, writer.names)
 
@@ -86,7 +86,7 @@ def write_trace(
 class _RenumberingFile:
     """A file that renumbers packets before it writes them."""
 
-    def __init__(self, file: IO[bytes], renumberer: Renumberer) -> None:
+    def __init__(self, file: SealedFile, renumberer: Renumberer) -> None:
         self._file = file
         self._renumberer = renumberer
 
@@ -102,7 +102,7 @@ class _Writer:
         names: what each machine of the output is called, by its machine_id.
     """
 
-    def __init__(self, traces: MergedTraces, file: IO[bytes]) -> None:
+    def __init__(self, traces: MergedTraces, file: SealedFile) -> None:
         self._traces = traces
         self._file = file
         self.target = target_of(traces)

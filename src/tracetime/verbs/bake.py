@@ -23,7 +23,7 @@ from tracetime.graph.clock_graph import inner
 from tracetime.text import printable
 from tracetime.trace.abilities import PacketFile
 from tracetime.trace.trace import Trace, check_trace
-from tracetime.verbs.event_baking.carrying import Carrier
+from tracetime.verbs.event_baking.carrying import Carrier, SealedFile
 from tracetime.verbs.event_baking.tube_times import TubeTimes
 from tracetime.verbs.event_baking.writing import write_events
 
@@ -153,8 +153,10 @@ def _bake_events(
 ) -> BakeSummary:
     """Bake a trace that is none of Perfetto's."""
     with whole_file(file_target(out)) as part, part.open("wb") as file:
-        carrier = Carrier(inner(trace.clocks), trace.trace_clock, (), 1 + BAKED_BY.index(policy))
-        written = write_events(trace, file, policy, progress, carrier=carrier)
+        mark = 1 + BAKED_BY.index(policy)
+        carrier = Carrier(inner(trace.clocks), trace.trace_clock, (), mark)
+        sealed = SealedFile(file, mark)
+        written = write_events(trace, sealed, policy, progress, carrier=carrier)
         size = file.tell()
     return BakeSummary(
         trace=trace.path,

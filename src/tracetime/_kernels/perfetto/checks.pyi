@@ -1,4 +1,4 @@
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,31 @@ class FlowLog(PacketObserver):
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
 
 class CarriedLog(PacketObserver):
-    """What the packets of a file carry of its sources, and the numbers of these packets."""
+    """What the packets of a file carry of its sources, and the packets between them.
 
+    Attributes:
+        heads: those of the graph.
+        packets: the numbers of the packets that end blocks.
+        blocks: what each of these carries.
+        groups: of the rows of each block, int64[3, n]: the key of the group, rows, sum of times.
+        sealed: whether each block is as it was written.
+    """
+
+    heads: list[bytes]
     packets: list[int]
-    contents: list[bytes]
+    blocks: list[bytes]
+    groups: list[npt.NDArray[np.int64]]
+    sealed: list[bool]
 
     def __new__(cls) -> Self: ...
+    def finish(self) -> npt.NDArray[np.int64]: ...
+
+def sum_of_times(times: npt.NDArray[np.int64]) -> int: ...
+def places_in_groups(
+    keys: npt.NDArray[np.int64],
+    free_places: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    columns: dict[str, npt.NDArray[Any]],
+    begin: int,
+    end: int,
+) -> npt.NDArray[np.int64]: ...

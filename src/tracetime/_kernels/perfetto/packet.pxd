@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int8_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from libc.string cimport memcpy
+
 from tracetime._kernels.common.memory cimport clear
 from tracetime._kernels.common.wire cimport (
     BYTES, Field, Span, is_set, load_number, next_field, span_of,
@@ -36,6 +38,24 @@ cdef struct Packet:
     int8_t own_status
     int8_t status                   # of its items, where it could not be placed itself
     TracePacket message             # the last member: what is before it is cleared apart
+
+
+cdef inline uint64_t digest_of(Span packet, uint64_t before) noexcept nogil:
+    """A digest of packets, in their order; before: of those before this one.
+
+    It shows what tools do to a file, not what is done to deceive.
+    """
+    cdef uint64_t word, h = (before ^ <uint64_t>(packet.end - packet.data)) * <uint64_t>0x9E3779B97F4A7C15
+    cdef const uint8_t *at = packet.data
+    while packet.end - at >= 8:
+        memcpy(&word, at, 8)
+        h = (h ^ word) * <uint64_t>0x9E3779B97F4A7C15
+        h ^= h >> 32
+        at += 8
+    word = 0
+    memcpy(&word, at, packet.end - at)
+    h = (h ^ word) * <uint64_t>0x9E3779B97F4A7C15
+    return h ^ h >> 32
 
 
 cdef inline bint is_inner(uint32_t field) noexcept nogil:

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tracetime._kernels.perfetto.checks import sum_of_times
 from tracetime.clocks.ids import ClockId, clock_id
 from tracetime.errors import TracetimeError
 from tracetime.graph.graph import Graph
@@ -28,9 +29,9 @@ from tracetime.graph.values import Values
 
 Group = tuple[int, int, int]
 """The kind and payload of rows, and which of the packet sequences that have such rows in the block
-is theirs, in order of appearance: other tools may give sequences other numbers."""
+is theirs, in order of appearance: when a block is made its sequences may have other numbers."""
 
-HEAD, BLOCK = b"\x00", b"\x01"
+HEAD, BLOCK, SEAL = b"\x00", b"\x01", b"\x02"
 NO_CLOCK: Final = -1
 
 _KNOT_ROWS: Final = 64
@@ -181,9 +182,15 @@ class Groups:
         return [(self._known[key], part) for key, part in zip(found.tolist(), parts, strict=True)]
 
 
-def checksum(times: Values, before: int = 0) -> int:
-    """The checksum of trace times, in file order; before: of those before them."""
-    return zlib.crc32(np.ascontiguousarray(times, "<i8").tobytes(), before)
+def groups_of(keys: Values) -> list[Group]:
+    """The groups of the keys of a `CarriedLog`, in order of appearance."""
+    sequences = Counter[tuple[int, int]]()
+    found = []
+    for key in keys.tolist():
+        of = key >> 48, key >> 32 & 0xFFFF
+        found.append((*of, sequences[of]))
+        sequences[of] += 1
+    return found
 
 
 # Blocks
@@ -193,7 +200,7 @@ class Block(NamedTuple):
     """The readings at the events of a block, group after group.
 
     Attributes:
-        groups: of each the place of its first row, how many there are, and their checksum.
+        groups: of each the place of its first row, how many there are, and the sum of their times.
         clock: the number of each row's clock; `NO_CLOCK`: nothing bounds it.
         residual: how far its reading is from what `knots` say, ns.
         snapshots, cut_off_ns, early_ns: as in `events_table.Columns`.
@@ -234,7 +241,7 @@ def encode_block(columns: dict[str, Any], rows: Values, clock: Values, times: Va
     residual[clock == NO_CLOCK] = 0
     starts = np.cumsum([0, *(len(part) for _, part in groups)])
     heads = [
-        (*group, len(part), checksum(times[start : start + len(part)]))
+        (*group, len(part), sum_of_times(times[start : start + len(part)]))
         for (group, part), start in zip(groups, starts, strict=False)
     ]
     more = [_steps(columns[name][order]) if name in columns else residual[:0] for name in _COLUMNS]
@@ -248,6 +255,26 @@ def encode_block(columns: dict[str, Any], rows: Values, clock: Values, times: Va
     return BLOCK + zlib.compress(b"".join(map(_packed, arrays)))
 
 
+def decode_groups(data: bytes) -> dict[Group, tuple[int, int, int]] | None:
+    """The groups of the block in the bytes of a file, as `Block` has them; None without sense."""
+    try:
+        (n,) = struct.unpack("<I", zlib.decompressobj().decompress(data[1:], 4))
+        content = zlib.decompressobj().decompress(data[1:], min(4 + 8 * n, _MOST_BYTES))
+        return _groups(_unpacked(memoryview(content))[0])
+    except (ValueError, zlib.error, struct.error):
+        return None
+
+
+def _groups(heads: Values) -> dict[Group, tuple[int, int, int]]:
+    groups, start = dict[Group, tuple[int, int, int]](), 0
+    for kind, payload, nth, count, total in heads.reshape(-1, 5).tolist():
+        if count < 0:
+            raise ValueError("a group of fewer than no rows")
+        groups[kind, payload, nth] = start, count, total
+        start += count
+    return groups
+
+
 def decode_block(data: bytes) -> Block | None:
     """The block in the bytes of a file; None where they make no sense."""
     try:
@@ -256,21 +283,15 @@ def decode_block(data: bytes) -> Block | None:
         for _ in range(9):
             values, content = _unpacked(content)
             arrays.append(values)
+        groups = _groups(arrays[0])
     except (ValueError, zlib.error, struct.error):
         return None
-    heads, clock, residual, *others = arrays
+    _, clock, residual, *others = arrays
     n = len(residual)
     more = [np.cumsum(column) if len(column) else np.zeros(n, np.int64) for column in others[:3]]
     of, at, offset = (np.cumsum(column) for column in others[3:])
-    groups, start = {}, 0
-    for kind, payload, nth, count, total in (
-        heads.reshape(-1, 5).tolist() if len(heads) % 5 == 0 else ()
-    ):
-        if not 0 <= count <= n - start:
-            return None
-        groups[kind, payload, nth] = start, count, total
-        start += count
-    alike = len(of) == len(at) == len(offset) and start == n == len(clock)
+    alike = len(of) == len(at) == len(offset) and n == len(clock)
+    alike = alike and n == sum(count for _, count, _ in groups.values())
     if not alike or any(len(column) != n for column in more) or (np.diff(of) < 0).any():
         return None
     snapshots, cut_off_ns, early_ns = more
@@ -340,8 +361,13 @@ def _packed(values: Values) -> bytes:
 def _unpacked(data: memoryview) -> tuple[Values, memoryview]:
     (n,) = struct.unpack_from("<I", data)
     planes = np.frombuffer(data, np.uint8, 8 * n, 4).reshape(8, n)
-    found = np.ascontiguousarray(planes.T).view("<u8").reshape(n)
-    values = (found >> np.uint64(1)).astype(np.int64) ^ -(found & np.uint64(1)).astype(np.int64)
+    found = planes[0].astype(np.uint64)
+    for byte, plane in enumerate(planes[1:], 1):
+        # Most numbers are small.
+        if plane.any():
+            found |= plane.astype(np.uint64) << np.uint64(8 * byte)
+    values = (found >> np.uint64(1)).astype(np.int64)
+    values ^= -(found & np.uint64(1)).astype(np.int64)
     return values, data[4 + 8 * n :]
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import chain
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
 
-from tracetime._kernels.perfetto.packets import baked_packet
+from tracetime._kernels.perfetto.packets import Sealer, baked_packet
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.errors import PLACED
@@ -30,6 +30,21 @@ _PACKET, _LEGACY = (
     for name in ("packet", "track_event_legacy")
 )
 _READ: Final = ("source_ns", "snapshots", CUT_OFF, EARLY)
+
+
+class SealedFile:
+    """A file whose blocks of packets get seals: what changes it later is noticed.
+
+    mark: as of `Carrier`.
+    """
+
+    def __init__(self, file: IO[bytes], mark: int) -> None:
+        self._file = file
+        self._sealer = Sealer(mark)
+
+    def write(self, packets: bytes) -> int:
+        """Write whole packets."""
+        return self._file.write(self._sealer.write(packets))
 
 
 class Carrier:

@@ -1,24 +1,171 @@
 # What a trace carries of its sources: docs/tracetime_extension.proto, `carried`.
 
-cdef class CarriedLog(PacketObserver):
-    """Keeps what packets carry, and the numbers of these packets."""
+cdef enum:
+    CARRIED_HEAD = 0
+    CARRIED_BLOCK = 1
+    CARRIED_SEAL = 2
+    BITS_OF_KIND = 48
+    BITS_OF_PAYLOAD = 32
 
+# The rows of a block of one kind, payload and packet sequence.
+cdef struct RowGroup:
+    int64_t key
+    int64_t n
+    uint64_t sum
+
+
+cdef inline int64_t group_of(int8_t kind, uint16_t payload, uint32_t sequence) noexcept nogil:
+    return (
+        <int64_t>kind << BITS_OF_KIND | <int64_t>payload << BITS_OF_PAYLOAD | <int64_t>sequence
+    )
+
+
+cdef class CarriedLog(PacketObserver):
+    """Keeps what packets carry, and what the packets between them are."""
+
+    cdef readonly list heads
     cdef readonly list packets
-    cdef readonly list contents
+    cdef readonly list blocks
+    cdef readonly list groups
+    cdef readonly list sealed
+    cdef RowGroup *found            # of the block at hand
+    cdef int64_t n, capacity, last
+    cdef HashTable table
+    cdef uint64_t seed, digest
+    cdef bint is_open               # a block whose seal comes next
 
     def __cinit__(self):
-        self.packets = []
-        self.contents = []
+        self.heads, self.packets, self.blocks, self.groups, self.sealed = [], [], [], [], []
+        self.seed = <uint64_t>int.from_bytes(os.urandom(8), "little")
+
+    def __dealloc__(self):
+        free(self.found)
+        free_table(&self.table)
 
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
-        cdef Span carried
-        if not is_set(p.message.tracetime_snapshot) or p.message.n_data:
-            return False
-        carried = load_bytes(p.message.tracetime_snapshot, EXT_CARRIED)
-        if is_set(carried):
-            with gil:
-                self.packets.append(p.packet)
-                self.contents.append(
-                    PyBytes_FromStringAndSize(<char *>carried.data, carried.end - carried.data)
+        cdef Span carried = nothing()
+        cdef uint64_t sealed
+        cdef int64_t i
+        for i in range(first, rows.n):
+            if rows.status[i] == RESOLVED:
+                self.add(
+                    group_of(rows.kind[i], rows.payload[i], rows.packet_sequence[i]),
+                    rows.trace_time[i],
                 )
+        if is_set(p.message.tracetime_snapshot):
+            carried = load_bytes(p.message.tracetime_snapshot, EXT_CARRIED)
+        if is_set(carried) and carried.end - carried.data == 9 and carried.data[0] == CARRIED_SEAL:
+            memcpy(&sealed, carried.data + 1, 8)
+            if self.is_open:
+                with gil:
+                    self.sealed.append(sealed == self.digest)
+            self.is_open = False
+            self.digest = 0
+            return False
+        self.digest = digest_of(p.whole, self.digest)
+        if is_set(carried) and carried.end > carried.data:
+            with gil:
+                self.keep(p.packet, <bytes>carried.data[:carried.end - carried.data])
         return False
+
+    cdef int add(self, int64_t key, int64_t time) except -1 nogil:
+        """Add a row to its group."""
+        cdef int64_t i = self.last
+        cdef uint64_t hash, slot
+        if i >= self.n or self.found[i].key != key:
+            hash = slot = mix(<uint64_t>key ^ self.seed)
+            i = next_match(&self.table, hash, &slot)
+            while i >= 0 and self.found[i].key != key:
+                i = next_match(&self.table, hash, &slot)
+            if i < 0:
+                i = self.n
+                grow(<void **>&self.found, &self.capacity, i + 1, sizeof(RowGroup))
+                self.found[i].key = key
+                self.found[i].n = 0
+                self.found[i].sum = 0
+                add_index(&self.table, hash, i)
+                self.n += 1
+            self.last = i
+        self.found[i].n += 1
+        self.found[i].sum = next_sum(self.found[i].sum, time)
+        return 0
+
+    cdef int keep(self, uint64_t packet, bytes content) except -1:
+        """Keep what a packet carries; a block ends there."""
+        if content[0] == CARRIED_HEAD:
+            self.heads.append(content)
+        elif content[0] == CARRIED_BLOCK:
+            self.packets.append(packet)
+            self.blocks.append(content)
+            self.groups.append(self.take())
+            if self.is_open:
+                self.sealed.append(False)
+            self.is_open = True
+        return 0
+
+    def finish(self):
+        """Take the last block for unsealed if no seal came; return the groups after it."""
+        if self.is_open:
+            self.sealed.append(False)
+        self.is_open = False
+        return self.take()
+
+    cdef object take(self):
+        """The groups since the last block, in order of appearance: key, rows, sum of times."""
+        cdef int64_t i
+        made = np.empty((3, self.n), np.int64)
+        cdef int64_t[:, ::1] out = made
+        for i in range(self.n):
+            out[0, i] = self.found[i].key
+            out[1, i] = self.found[i].n
+            out[2, i] = <int64_t>self.found[i].sum
+        self.n = 0
+        empty_table(&self.table)
+        return made
+
+
+cdef inline uint64_t next_sum(uint64_t before, int64_t time) noexcept nogil:
+    return (before + <uint64_t>time) * <uint64_t>0x9E3779B97F4A7C15
+
+
+def sum_of_times(const int64_t[::1] times not None):
+    """The sum by which a group of rows is known, of their times in file order."""
+    cdef uint64_t total = 0
+    cdef int64_t i
+    for i in range(times.shape[0]):
+        total = next_sum(total, times[i])
+    return <int64_t>total
+
+
+def places_in_groups(
+    const int64_t[::1] keys not None, int64_t[::1] free_places not None,
+    const int64_t[::1] ends not None, dict columns not None, int64_t begin, int64_t end,
+):
+    """The places of rows in the groups of their block; -1 of rows of no group.
+
+    keys: those of the groups, ascending. free_places: of each, the place of its next row, which is
+    counted on. ends: where its places end. columns, begin, end: the rows, of a batch.
+    """
+    cdef const int8_t[::1] kind = columns["kind"], status = columns["status"]
+    cdef const uint16_t[::1] payload = columns["payload"]
+    cdef const uint32_t[::1] sequence = columns["packet_sequence"]
+    cdef int64_t i, key, low, high, middle, group = 0, n = keys.shape[0]
+    made = np.full(end - begin, -1, np.int64)
+    cdef int64_t[::1] out = made
+    for i in range(begin, end if n else begin):
+        if status[i] != RESOLVED:
+            continue
+        key = group_of(kind[i], payload[i], sequence[i])
+        if keys[group] != key:
+            low, high = 0, n - 1
+            while low < high:
+                middle = (low + high) // 2
+                if keys[middle] < key:
+                    low = middle + 1
+                else:
+                    high = middle
+            group = low
+        if keys[group] == key and free_places[group] < ends[group]:
+            out[i - begin] = free_places[group]
+            free_places[group] += 1
+    return made

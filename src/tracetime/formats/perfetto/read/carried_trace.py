@@ -7,25 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from tracetime._kernels.perfetto.checks import CarriedLog
+from tracetime._kernels.perfetto.checks import CarriedLog, places_in_groups
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS, RESOLVED
 from tracetime.formats.perfetto.carried import (
-    BLOCK,
-    HEAD,
     MOST_MACHINES,
     NO_CLOCK,
     Block,
-    Group,
-    Groups,
     Head,
-    checksum,
     decode_block,
+    decode_groups,
     decode_head,
+    groups_of,
 )
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.formats.trace_file import TraceFile
@@ -52,37 +50,23 @@ class Carried(NamedTuple):
         head: see `Head`.
         packets: the numbers of the packets that end blocks.
         blocks: the bytes of each.
-        agreed: of each, the groups whose events are those of the file.
+        agreed: of each, its groups that are those of the file.
         lost: of how many events none agrees.
     """
 
     head: Head
     packets: Values
     blocks: list[bytes]
-    agreed: list[set[Group]]
+    agreed: list[_Agreed]
     lost: int
 
 
-class _Rows:
-    """The rows of a reading, by blocks and groups.
+class _Agreed(NamedTuple):
+    """The groups of a block, by ascending keys: where their places in the block begin and end."""
 
-    packets: numbers of the packets that end blocks, known as far as the batch at hand.
-    """
-
-    def __init__(self, packets: list[int] | Values) -> None:
-        self._packets = packets
-        self._block = 0
-        self._groups = Groups()
-
-    def of(self, columns: Columns) -> Iterator[tuple[int, Group, Values]]:
-        """The rows of a batch that have a time, with the number of their block and their group."""
-        rows = np.flatnonzero(columns["status"] == RESOLVED)
-        number = np.searchsorted(self._packets, columns["packet"][rows].astype(np.int64))
-        for block in np.unique(number).tolist():
-            if block != self._block:
-                self._block, self._groups = block, Groups()
-            for group, part in self._groups.split(columns, rows[number == block]):
-                yield block, group, part
+    keys: Values
+    starts: Values
+    ends: Values
 
 
 class CarriedTrace(PerfettoTrace):
@@ -106,41 +90,26 @@ class CarriedTrace(PerfettoTrace):
 
     def _read_carried(self) -> Carried | str:
         """What the file carries, or why it is of no use."""
-        log, blocks, packets = CarriedLog(), list[bytes](), list[int]()
-        heads = list[bytes]()
-        rows = _Rows(packets)
-        sums: dict[tuple[int, Group], tuple[int, int]] = {}
-        for columns in self._observed(None, log):
-            for packet, content in zip(log.packets, log.contents, strict=True):
-                if content[:1] == HEAD:
-                    heads.append(content)
-                elif content[:1] == BLOCK:
-                    packets.append(packet)
-                    blocks.append(content)
-            log.packets.clear()
-            log.contents.clear()
-            for number, group, part in rows.of(columns):
-                count, total = sums.get((number, group), (0, 0))
-                times = columns["trace_time"][part]
-                sums[number, group] = count + len(part), checksum(times, total)
-        if len(heads) != 1:
-            return "it has no graph of them" if not heads else "it is joined from several"
-        head = decode_head(heads[0])
+        log = CarriedLog()
+        for _ in self._observed(None, log):
+            pass
+        if len(log.heads) != 1:
+            return "it has no graph of them" if not log.heads else "it is joined from several"
+        head = decode_head(log.heads[0])
         if head is None or max(super().machines) >= MOST_MACHINES:
             return "the graph of them is damaged"
-        agreed = list[set[Group]]()
-        lost = sum(count for (number, _), (count, _) in sums.items() if number == len(blocks))
-        for number, content in enumerate(blocks):
-            block = decode_block(content)
-            found = set[Group]()
-            for group, (_, *same) in (block.groups if block else {}).items():
-                there = sums.get((number, group), (0, 0))
-                if there == tuple(same):
-                    found.add(group)
-                else:
-                    lost += there[0]
-            agreed.append(found)
-        return Carried(head, np.array(packets, np.int64), blocks, agreed, lost)
+        lost = int(log.finish()[1].sum())
+        agreed = list[_Agreed]()
+        for content, found, is_sealed in zip(log.blocks, log.groups, log.sealed, strict=True):
+            keys, counts, sums = found
+            groups = (decode_groups(content) if is_sealed else None) or {}
+            there = [groups.get(group, (0, 0, 0)) for group in groups_of(keys)]
+            starts, *same = np.array(there, np.int64).reshape(-1, 3).T
+            same_rows = np.flatnonzero((same[0] == counts) & (same[1] == sums))
+            lost += int(counts.sum() - counts[same_rows].sum())
+            order = same_rows[np.argsort(keys[same_rows])]
+            agreed.append(_Agreed(keys[order], starts[order], starts[order] + counts[order]))
+        return Carried(head, np.array(log.packets, np.int64), log.blocks, agreed, lost)
 
     @property
     def clocks(self) -> ClockGraph:
@@ -264,10 +233,10 @@ class _Reader:
     def __init__(self, carried: Carried, is_moved: bool) -> None:
         self._carried = carried
         self._is_moved = is_moved
-        self._rows = _Rows(carried.packets)
         self._number = -1
         self._block: Block | None = None
-        self._done: dict[Group, int] = {}
+        self._agreed: _Agreed | None = None
+        self._free = np.zeros(0, np.int64)
         self._ids = np.array(
             [(clock.clock, clock.sequence, clock.machine) for clock in carried.head.clocks],
             np.uint32,
@@ -281,13 +250,17 @@ class _Reader:
         for name in ("source_ns", "snapshots"):
             made[name] = columns[name].copy()
         made[CUT_OFF], made[EARLY] = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        for number, group, rows in self._rows.of(columns):
-            block = self._enter(number)
-            if block is None or group not in self._carried.agreed[number]:
+        number = np.searchsorted(self._carried.packets, columns["packet"].astype(np.int64))
+        starts = np.flatnonzero(np.diff(number, prepend=-1))
+        for begin, end in pairwise([*starts.tolist(), n]):
+            block = self._enter(int(number[begin]))
+            if block is None or self._agreed is None:
                 continue
-            start = block.groups[group][0] + self._done.get(group, 0)
-            self._done[group] = self._done.get(group, 0) + len(rows)
-            places = np.arange(start, start + len(rows))
+            places = places_in_groups(
+                self._agreed.keys, self._free, self._agreed.ends, columns, begin, end
+            )
+            known = np.flatnonzero(places >= 0)
+            rows, places = begin + known, places[known]
             clock[rows] = block.clock[places]
             made["source_ns"][rows] = block.readings(places, columns["trace_time"][rows])
             made["snapshots"][rows] = block.snapshots[places]
@@ -296,10 +269,13 @@ class _Reader:
         return self._with_clocks(made, columns, clock)
 
     def _enter(self, number: int) -> Block | None:
-        if number != self._number:
-            self._number, self._done = number, {}
-            blocks = self._carried.blocks
-            self._block = decode_block(blocks[number]) if number < len(blocks) else None
+        if number != self._number and number < len(self._carried.blocks):
+            self._agreed = self._carried.agreed[number]
+            self._free = self._agreed.starts.copy()
+            self._block = decode_block(self._carried.blocks[number])
+        elif number != self._number:
+            self._block = None
+        self._number = number
         return self._block
 
     def _with_clocks(self, made: Columns, columns: Columns, clock: Values) -> Columns:
