@@ -76,9 +76,9 @@ def measure_opencl(seconds: float) -> tuple[dict[str, Any], dict[str, bool]]:
     rows, stamps = [], []
     with (
         tempfile.TemporaryDirectory() as folder,
-        tt.Sampler(["opencl.0", "MONOTONIC_RAW"]) as sampler,
+        tt.Sampler(["opencl:0", "MONOTONIC_RAW"]) as sampler,
     ):
-        clock = next(one for one, name in sampler.short_names.items() if name == "opencl.0")
+        clock = next(one for one, name in sampler.short_names.items() if name == "opencl:0")
         device = sampler.source(clock)
         assert isinstance(device, CalibratedDevice)
         raw = tt.ClockId.parse("MONOTONIC_RAW")
@@ -101,7 +101,7 @@ def measure_opencl(seconds: float) -> tuple[dict[str, Any], dict[str, bool]]:
     offset_ns = shown_ns - raw_ns - centre_ns
     events = np.array(stamps, dtype=np.int64)
     outside = (placed.earliest > events) | (placed.latest < events)
-    (_, kept), _ = check(["opencl.0"])
+    (_, kept), _ = check(["opencl:0"])
     drift, most = drift_ppm(raw_ns, offset_ns, half_ns)
     found: dict[str, Any] = {
         "device": note,
@@ -188,9 +188,9 @@ def measure_pytorch(seconds: float) -> tuple[dict[str, Any], dict[str, bool]]:
     kinds = [profiler.ProfilerActivity.CPU, profiler.ProfilerActivity.CUDA]
     with (
         tempfile.TemporaryDirectory() as folder,
-        tt.Sampler(["cuda.0", "MONOTONIC_RAW", "REALTIME"]) as sampler,
+        tt.Sampler(["cuda:0", "MONOTONIC_RAW", "REALTIME"]) as sampler,
     ):
-        clock = next(one for one, name in sampler.short_names.items() if name == "cuda.0")
+        clock = next(one for one, name in sampler.short_names.items() if name == "cuda:0")
         device = sampler.source(clock)
         assert isinstance(device, CalibratedDevice)
         path, profile_path = Path(folder) / "run.pftrace", Path(folder) / "profile.json"

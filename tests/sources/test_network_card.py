@@ -85,7 +85,7 @@ class TestLinux:
     def test_the_loopback_has_no_clock(self):
         assert card_stamps("lo").clock is None
         with pytest.raises(SourceError, match="lo has no PTP hardware clock"):
-            LocalClocks().find("ptp.lo")
+            LocalClocks().find("ptp:lo")
 
     def test_every_interface_answers_or_says_why_not(self):
         for path in Path("/sys/class/net").iterdir():
@@ -121,11 +121,11 @@ def machine(tmp_path, monkeypatch):
     clocks.close()
 
 
-@pytest.mark.parametrize("name", ["ptp.eth0", "ptp:eth0", "PTP.eth0.7"])
+@pytest.mark.parametrize("name", ["ptp:eth0", "PTP:eth0.7"])
 def test_a_clock_is_found_by_its_interface(machine, name):
     ((found, _, _),) = machine.find(name)
     assert found == "dev.tracetime.ptp.0"
-    assert machine.short_name(found) == "ptp.0"
+    assert machine.short_name(found) == "ptp:0"
 
 
 def test_a_clock_says_whose_it_is(tmp_path, monkeypatch):

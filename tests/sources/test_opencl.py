@@ -278,22 +278,22 @@ def machine(driver, monkeypatch):
     made.close()
 
 
-@pytest.mark.parametrize("name", ["opencl", "opencl.0", "OpenCL:0", NAME])
+@pytest.mark.parametrize("name", ["opencl", "opencl:0", "OpenCL:0", NAME])
 def test_a_clock_is_found_by_its_names(machine, name):
     ((found, clock, _),) = machine.find(name)
     assert found == NAME
-    assert machine.short_name(found) == "opencl.0"
+    assert machine.short_name(found) == "opencl:0"
     assert clock in {entry.clock for entry in machine.everything()}
     assert clock not in {entry.clock for entry in machine.find("host")}
 
 
 def test_a_clock_that_is_not_there_is_named(machine, driver):
-    with pytest.raises(SourceError, match=r"no clock opencl\.3 here: there are .*opencl\.0"):
-        machine.find("opencl.3")
+    with pytest.raises(SourceError, match=r"no clock opencl:3 here: there are .*opencl:0"):
+        machine.find("opencl:3")
     with pytest.raises(tt.UsageError, match="'x' is no number of a device: the first is 0"):
-        machine.find("opencl.x")
+        machine.find("opencl:x")
     driver.fail("clGetPlatformIDs", -1001)
-    with pytest.raises(SourceError, match=r"no clock opencl\.0 here: .*no OpenCL driver"):
+    with pytest.raises(SourceError, match=r"no clock opencl:0 here: .*no OpenCL driver"):
         LocalClocks().find("opencl")
 
 
@@ -329,8 +329,8 @@ class TestPocl:
     """Its times are MONOTONIC_RAW: the truth is known."""
 
     def test_readings_hold_the_truth(self):
-        with tt.Sampler(["opencl.0", "MONOTONIC_RAW"]) as sampler:
-            clock = next(one for one, name in sampler.short_names.items() if name == "opencl.0")
+        with tt.Sampler(["opencl:0", "MONOTONIC_RAW"]) as sampler:
+            clock = next(one for one, name in sampler.short_names.items() if name == "opencl:0")
             assert "which show the host's MONOTONIC_RAW" in sampler.notes[clock]
             for _ in range(20):
                 snapshot = sampler.sample().snapshot
@@ -340,13 +340,13 @@ class TestPocl:
 
     def test_events_are_recorded_in_its_clock(self, tmp_path):
         path = tmp_path / "pocl.pftrace"
-        with tt.Sampler(["opencl.0", "BOOTTIME"]) as sampler:
-            clock = next(one for one, name in sampler.short_names.items() if name == "opencl.0")
+        with tt.Sampler(["opencl:0", "BOOTTIME"]) as sampler:
+            clock = next(one for one, name in sampler.short_names.items() if name == "opencl:0")
             with tt.record(path, interval=0.02, sampler=sampler) as rec:
                 before = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
                 (stamp,) = sampler.source(clock).stamp()
                 after = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-                rec.instant("command", timestamp=stamp, clock="opencl.0")
+                rec.instant("command", timestamp=stamp, clock="opencl:0")
         with tt.open_trace(path) as trace:
             (row,) = trace.read_all(policy="tube").to_pylist()
             assert row["earliest"] <= after

@@ -253,7 +253,7 @@ def test_all_clocks_of_a_machine_by_number(tmp_path):
     clocks = PtpClocks(tmp_path, tmp_path, world.ioctl, world.pair)
     assert list(clocks.numbered) == [2, 10]
     ((name, reason),) = clocks.unavailable
-    assert name == "ptp.7"
+    assert name == "ptp:7"
     assert "let this user read it" in reason
     clocks.close()
     none = PtpClocks(tmp_path / "empty")
@@ -315,20 +315,20 @@ def machine(folder, monkeypatch):
     made.close()
 
 
-@pytest.mark.parametrize("name", ["ptp", "ptp.0", "PTP:0", "dev.tracetime.ptp.0"])
+@pytest.mark.parametrize("name", ["ptp", "ptp:0", "PTP:0", "dev.tracetime.ptp.0"])
 def test_a_clock_is_found_by_its_names(machine, name):
     ((found, clock, _),) = machine.find(name)
     assert found == "dev.tracetime.ptp.0"
-    assert machine.short_name(found) == "ptp.0"
+    assert machine.short_name(found) == "ptp:0"
     assert clock in {entry.clock for entry in machine.everything()}
     assert clock not in {entry.clock for entry in machine.find("host")}
 
 
 def test_a_clock_that_is_not_there_is_named(machine, monkeypatch, tmp_path):
-    with pytest.raises(SourceError, match=r"no clock ptp\.3 here: there are .*ptp\.0"):
-        machine.find("ptp.3")
+    with pytest.raises(SourceError, match=r"no clock ptp:3 here: there are .*ptp:0"):
+        machine.find("ptp:3")
     monkeypatch.setattr(local, "PtpClocks", lambda: PtpClocks(tmp_path))
-    with pytest.raises(SourceError, match=r"no clock ptp\.0 here: ptp: no PTP hardware clock"):
+    with pytest.raises(SourceError, match=r"no clock ptp:0 here: ptp: no PTP hardware clock"):
         LocalClocks().find("ptp")
     with pytest.raises(tt.UsageError, match="of the given sources"):
         LocalClocks([PosixSource()]).find("ptp")

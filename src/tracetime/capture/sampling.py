@@ -55,7 +55,7 @@ class Sampler:
     The constructor measures the ticks of the clocks and the rates of counters: up to 0.3 s.
 
     Args:
-        clocks: which: names (`MONOTONIC`, `TAI`, `TSC`; `vulkan:0`, `opencl.0`, `cuda.0`, `ptp.0`,
+        clocks: which: names (`MONOTONIC`, `TAI`, `TSC`; `vulkan:0`, `opencl:0`, `cuda:0`, `ptp:0`,
             or `vulkan` for all of a kind; `host` for all else), numbers, ClockIds; None for all of
             this machine.
         reference: the clock that brackets the others; None for MONOTONIC_RAW. It is sampled too,

@@ -41,6 +41,24 @@ FIRST_HASHED_CLOCK: Final = 0x8000_0000
 OWN_PREFIX: Final = "dev.tracetime."
 """Names of clocks that tracetime records, and that Perfetto has no number for, begin with this."""
 
+_OWN_CLOCKS: Final = ("cntvct", "qpc", "tai", "tsc", "uptime_raw")
+_OWN_DEVICES: Final = ("vulkan", "opencl", "cuda")
+
+
+def short_name(name: str, others: Iterable[str]) -> str:
+    """What a clock of ours is called: `TSC`, `ptp:0`, `vulkan:0` of one device alone."""
+    if not name.startswith(OWN_PREFIX):
+        return name
+    own = name.removeprefix(OWN_PREFIX)
+    kind, _, which = own.partition(".")
+    if own in _OWN_CLOCKS:
+        return own.upper()
+    if kind == "ptp" and which:
+        return f"ptp:{which}"
+    alike = kind in _OWN_DEVICES and sum(o.startswith(f"{OWN_PREFIX}{kind}.") for o in others)
+    return f"{kind}:0" if alike == 1 else name
+
+
 UINT32_MAX: Final = 0xFFFF_FFFF
 
 _set = object.__setattr__

@@ -23,7 +23,7 @@ from tracetime.text import did_you_mean, printable
 
 _TSC: Final = BUILTIN_IDS["TSC"]
 _PTP: Final = f"{OWN_PREFIX}ptp."
-_DEVICE: Final = re.compile(r"(vulkan|opencl|cuda|ptp)(?:[.:](\d{1,9}))?", re.IGNORECASE | re.ASCII)
+_DEVICE: Final = re.compile(r"(vulkan|opencl|cuda|ptp)(?::(\d{1,9}))?", re.IGNORECASE | re.ASCII)
 _MOST_SUGGESTED: Final = 1 << 10
 """Clocks whose names are compared with a name that is not known: more take long."""
 
@@ -43,8 +43,8 @@ def clock_named(graph: Graph, text: ClockLike) -> ClockId:
         parsed = ClockId.parse(text)
     except UsageError as error:
         fault = error
-    # The short name of a clock of a recording is no id, but for TSC and those such as `ptp.0`.
-    if isinstance(text, str) and (parsed is None or parsed.clock == _TSC or _is_device(text)):
+    # The short name of a clock of a recording is no id, but for TSC.
+    if isinstance(text, str) and (parsed is None or parsed.clock == _TSC):
         known = _known(graph)
         if parsed is None or parsed not in known:
             found = _with_name(graph, text)
@@ -120,7 +120,7 @@ def _with_name(graph: Graph, text: str) -> list[ClockId]:
     base, _, scope = text.strip().partition("@")
     return [
         clock
-        for clock, name in graph.state.names.items()
+        for clock, name in graph.state.full_names.items()
         if _is_called(name, base)
         and (
             str(clock).partition("@")[2] == scope.lower()
@@ -143,14 +143,9 @@ def _is_called(name: str, base: str) -> bool:
     return name == f"{kind}{device[2]}" if numbered else name.startswith(kind)
 
 
-def _is_device(text: str) -> bool:
-    return _DEVICE.fullmatch(text.strip().partition("@")[0]) is not None
-
-
 def _near(graph: Graph, clocks: Sequence[ClockId], text: str) -> str:
-    names = [graph.state.name(clock) for clock in clocks[:_MOST_SUGGESTED]]
-    short = [name.removeprefix(OWN_PREFIX) for name in names]
-    return did_you_mean(text, [printable(name) for name in (*names, *short)])
+    names = (graph.state.name(clock) for clock in clocks[:_MOST_SUGGESTED])
+    return did_you_mean(text, [printable(name) for name in names])
 
 
 class GraphFacts:
@@ -186,7 +181,7 @@ class GraphFacts:
         """The clock that `ClockId.parse` finds in a text, or that has this name in the graph.
 
         That is the name of a declared domain, or of a recording's clock as `tracetime record`
-        prints it: `TSC`, `TAI`, `ptp.0`; `vulkan:0`, `opencl.0` where one device was recorded.
+        prints it: `TSC`, `TAI`, `ptp:0`; `vulkan:0`, `opencl:0` where one device was recorded.
 
         Args:
             known: refuse a name with dots that no snapshot has.

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from tracetime._kernels import graph as kernel
 from tracetime._kernels.graph import Engine
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.ids import ClockId, ClockLike, hashed_name
+from tracetime.clocks.ids import OWN_PREFIX, ClockId, ClockLike, hashed_name, short_name
 from tracetime.graph.tube.lattice import EventReadings
 from tracetime.graph.tube.measurements import Column, Measured, Read
 from tracetime.graph.tube.messages import Between
@@ -96,13 +96,21 @@ class GraphState:
         return declared.ns_per_tick if declared else ClockDomain.rate_of_kind(clock)
 
     def name(self, clock: ClockId) -> str:
-        """The declared name of a clock, or the given one, or its id."""
+        """The declared name of a clock, or the given one, or its id; short, of a clock of ours."""
         # Not `domain`: that of a kind has no name.
         declared = self.domains.get(clock)
-        return (declared and declared.name) or self.given.get(clock) or str(clock)
+        name = (declared and declared.name) or self.given.get(clock) or str(clock)
+        ours = name.startswith(OWN_PREFIX)
+        return short_name(name, self.full_names.values()) if ours else name
 
     @property
     def names(self) -> dict[ClockId, str]:
+        """The names of clocks as texts show them, by clock."""
+        full = self.full_names
+        return {clock: short_name(name, full.values()) for clock, name in full.items()}
+
+    @property
+    def full_names(self) -> dict[ClockId, str]:
         """The declared names, by clock, and the given ones of others."""
         declared = {clock: d.name for clock, d in self.domains.items() if d.name is not None}
         return self.given | declared

@@ -346,7 +346,7 @@ class CudaDevices(Devices):
             try:
                 self.numbered[position] = CudaDevice(cuda, position)
             except SourceError as error:
-                missing.append(Unavailable(f"cuda.{position}", str(error)))
+                missing.append(Unavailable(f"cuda:{position}", str(error)))
         if count <= 0:
             missing.append(Unavailable("cuda", "the driver has no device"))
         self.unavailable = tuple(missing)

@@ -55,27 +55,25 @@ class DeviceKind(NamedTuple):
 
     Attributes:
         word: what callers call all of them.
-        mark: what stands between that and a number, where a clock is printed.
         open: opens them; raises SourceError where there is no driver.
-        number: of the device that a caller gives after the mark; raises UsageError or SourceError.
+        number: of the device that a caller gives after the colon; raises UsageError or SourceError.
     """
 
     word: str
-    mark: str
     open: Callable[[], Devices]
     number: Callable[[str], int] = _position
 
     def short_name(self, number: int) -> str:
         """The short name of one of these devices, for callers."""
-        return f"{self.word}{self.mark}{number}"
+        return f"{self.word}:{number}"
 
 
 # The openers are looked up when they are called: tests replace them.
 KINDS: Final = (
-    DeviceKind("vulkan", ":", lambda: VulkanInstance()),
-    DeviceKind("opencl", ".", lambda: OpenClDevices()),
-    DeviceKind("cuda", ".", lambda: CudaDevices()),
-    DeviceKind("ptp", ".", lambda: PtpClocks(), _ptp_number),
+    DeviceKind("vulkan", lambda: VulkanInstance()),
+    DeviceKind("opencl", lambda: OpenClDevices()),
+    DeviceKind("cuda", lambda: CudaDevices()),
+    DeviceKind("ptp", lambda: PtpClocks(), _ptp_number),
 )
 
 
@@ -154,7 +152,7 @@ class HostSource(ClockSource):
 
 
 _KINDS: Final = {kind.word: kind for kind in KINDS}
-_DEVICE: Final = re.compile(rf"({'|'.join(_KINDS)})(?:[.:](\S+))?", re.IGNORECASE)
+_DEVICE: Final = re.compile(rf"({'|'.join(_KINDS)})(?::(\S+))?", re.IGNORECASE)
 
 
 class FoundClock(NamedTuple):
@@ -203,7 +201,7 @@ class LocalClocks:
         """The requested clock; all devices of a kind for its word, else all for `host`.
 
         Takes names (`MONOTONIC`, `TAI`, `TSC`, `dev.tracetime.tsc`), numbers and ClockIds, `host`,
-        and of devices `vulkan`, `opencl`, `cuda`, `ptp`, or `vulkan:0` (by position), `ptp.0`.
+        and of devices `vulkan`, `opencl`, `cuda`, `ptp`, or `vulkan:0` (by position), `ptp:0`.
 
         Raises:
             UsageError: it is no clock's name.

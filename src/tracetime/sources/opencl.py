@@ -249,7 +249,7 @@ class OpenClDevices(Devices):
                 try:
                     self.numbered[position] = OpenClDevice(opencl, platform, device, seen)
                 except SourceError as error:
-                    missing.append(Unavailable(f"opencl.{position}", str(error)))
+                    missing.append(Unavailable(f"opencl:{position}", str(error)))
                 position += 1
         if not self.numbered and not missing:
             missing.append(Unavailable("opencl", "the installed drivers have no device"))

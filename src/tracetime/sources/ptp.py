@@ -270,7 +270,7 @@ class PtpClocks(Devices):
                     number, folder=folder, names=names, ioctl=ioctl, pair=pair
                 )
             except SourceError as error:
-                missing.append(Unavailable(f"ptp.{number}", str(error)))
+                missing.append(Unavailable(f"ptp:{number}", str(error)))
         if not self.numbered and not missing:
             missing.append(Unavailable("ptp", f"no PTP hardware clock: no {folder}/ptp0"))
         self.unavailable = tuple(missing)
