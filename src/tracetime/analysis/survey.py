@@ -29,7 +29,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.clocks.snapshot import INT64_MAX
-from tracetime.columns.arrays import arrow_of, known_of
+from tracetime.columns.arrays import known_of
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
     BARRED,
@@ -222,8 +222,7 @@ class Survey:
         """The names of what its records carry."""
         vocabulary = self.trace.vocabulary
         index = vocabulary.payload_index[np.flatnonzero(self._payloads)]
-        names: set[str] = set(vocabulary.payloads.take(arrow_of(index[index >= 0])).to_pylist())
-        return names
+        return {vocabulary.payloads[k].as_py() for k in {*index[index >= 0].tolist()}}
 
     @cached_property
     def moved_at(self) -> int:
