@@ -296,7 +296,7 @@ def test_the_page_has_it_all_and_loads_nothing(ten, before, tmp_path):
 
 
 def test_the_page_needs_no_bokeh(ten, tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "bokeh.resources", None)
+    monkeypatch.setitem(__import__("sys").modules, "bokeh", None)
     assert fleet.summary_page(fleet.summary(ten), tmp_path / "page.html")
 
 

@@ -9,6 +9,8 @@ from random import Random
 
 import numpy as np
 import pytest
+from bokeh.core.serialization import Deserializer
+from bokeh.models import GlyphRenderer
 from building import BOOTTIME, event, snapshot, trace
 from faults import FAULTS, GPU, Model
 from hypothesis import example, given, settings
@@ -27,7 +29,6 @@ from tracetime import (
     open_trace,
 )
 from tracetime.formats.perfetto.write.writer import TraceWriter
-from tracetime.reporting.drawing import Bokeh
 from tracetime.reporting.facts import LEAST_PAIRS, MOST_ALIKE, MOST_PAIRS
 from tracetime.reporting.markup import Html, data, join, prose, tag
 from tracetime.text import visible
@@ -247,9 +248,32 @@ def test_names_given_to_clocks_are_in_the_page(tracetime, tmp_path):
 
 
 def test_without_bokeh_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "bokeh.models", None)
-    with pytest.raises(UsageError, match=r"pip install 'tracetime\[report\]'"):
-        Bokeh()
+    monkeypatch.setitem(sys.modules, "bokeh", None)
+    for draws in (
+        lambda: tracetime.report(open_trace(DEMO), "x"),
+        lambda: graph_of_two().plot("BOOTTIME", "com.example.gpu"),
+    ):
+        with pytest.raises(UsageError, match=r"pip install 'tracetime\[report\]'"):
+            draws()
+
+
+def test_a_report_loads_no_bokeh_and_bokeh_takes_its_figures(tmp_path):
+    out = tmp_path / "r.html"
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "tracetime", "report", DEMO, "-o", out],
+        capture_output=True,
+        text=True,
+    )
+    assert not re.search(r"\| +bokeh", done.stderr)
+    blocks = re.findall(r'<script[^>]*class="figure"[^>]*>(.*?)</script>', out.read_text(), re.S)
+    figures = [json.loads(block)["item"] for block in blocks]
+    assert len(figures) == 6
+    for item in figures:
+        (root,) = Deserializer().deserialize(item["doc"]["roots"])
+        assert root.id == item["root_id"]
+        assert root.select({"type": GlyphRenderer})
+    ids = re.findall(r'"type": ?"object", ?"name": ?"\w+", ?"id": ?"(p\d+)"', "".join(blocks))
+    assert len(ids) == len(set(ids)) > 100
 
 
 @pytest.mark.sweep

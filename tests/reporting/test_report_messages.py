@@ -12,7 +12,7 @@ from test_report_readout import hover
 
 import tracetime
 from tracetime import ClockGraph
-from tracetime.reporting.drawing import Bokeh
+from tracetime.reporting.drawing import Figure, time_ticks
 from tracetime.reporting.drift import drift_range
 
 pytest_plugins = ["browser"]
@@ -175,8 +175,7 @@ def test_the_scale_of_drift_is_that_of_rates_that_held():
 
 
 def test_a_narrow_range_of_errors_has_ticks():
-    bokeh = Bokeh()
-    axis = bokeh.figure(100, y_axis_type="log").yaxis[0]
-    bokeh.time_ticks(axis, np.array([20_600.0, 25_900.0]))
+    axis = Figure(100, y_axis_type="log").yaxis[0]
+    time_ticks(axis, np.array([20_600.0, 25_900.0]))
     assert [tick for tick in axis.ticker.ticks if 20_600 < tick < 25_900] == [22_000, 25_000]
     assert axis.major_label_overrides[22_000] == "22 us"

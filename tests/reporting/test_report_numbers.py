@@ -1,7 +1,5 @@
 """What the report's pictures rest on: curves, timelines, Allan deviations."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -10,7 +8,8 @@ from hypothesis import strategies as st
 from tracetime import ClockGraph, ClockId
 from tracetime.errors import AS_IS, ONE_SIDED, RESOLVED
 from tracetime.graph.curves import MOST_POINTS, since
-from tracetime.reporting.drawing import Bokeh
+from tracetime.reporting.drawing import time_ticks
+from tracetime.reporting.models import Model
 from tracetime.reporting.sections import allan_deviation
 from tracetime.reporting.timeline import Timeline
 
@@ -32,10 +31,9 @@ def graph_of(**readings):
 @example(1.0, 91.0)
 def test_a_logarithmic_axis_of_time_has_few_labels(low, ratio):
     """As more than six overlap in the smallest picture, and then the round ones may be left out."""
-    axis = SimpleNamespace()
-    models = SimpleNamespace(FixedTicker=lambda ticks: ticks, NoOverlap=lambda **_: None)
-    Bokeh.time_ticks(SimpleNamespace(models=models), axis, np.array([low, low * ratio]))
-    seen = [tick for tick in axis.ticker if low <= tick <= low * ratio]
+    axis = Model("LogAxis")
+    time_ticks(axis, np.array([low, low * ratio]))
+    seen = [tick for tick in axis.ticker.ticks if low <= tick <= low * ratio]
     assert len(seen) <= (5 if ratio < 300 else 10)
     assert ratio < 10 or any(str(tick).strip("0") == "1" for tick in seen)
 

@@ -53,12 +53,12 @@ def report(trace: Trace, path: str | os.PathLike[str], tolerance_ns: int = TOLER
             be written, or `trace` is no open trace.
         TraceError: the trace cannot be read.
     """
-    from tracetime.reporting.drawing import Bokeh
     from tracetime.reporting.facts import gather
+    from tracetime.reporting.models import check_bokeh
     from tracetime.reporting.page import page
 
     # Errors of Bokeh and of the path come before the trace is read.
-    Bokeh()
+    check_bokeh()
     check_trace(trace)
     target = file_target(path)
     facts = gather(trace, tolerance_ns)

@@ -6,13 +6,13 @@ HTML nor for TeX.
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from tracetime.errors import UsageError
 from tracetime.graph.values import Floats
+from tracetime.reporting.models import Column, Every, Model
 from tracetime.text import duration
 
 # Colours of Okabe and Ito, which the colour-blind can distinguish; each also has its own shape. All
@@ -47,33 +47,34 @@ _TIMES: Final = (("h", 3.6e12, 4 * 3.6e12), ("s", 1e9, 1e9), ("ms", 1e6, 1e6), (
 _SIZES: Final = (("d", 8.64e13), ("h", 3.6e12), ("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0))
 
 
-class Bokeh:
-    """The parts of Bokeh in use, loaded when a picture is drawn.
+class Figure(Model):
+    """An empty figure in the report's style.
 
-    Raises:
-        UsageError: Bokeh is not installed.
+    Args:
+        height: pixels.
+        clear: whether it is transparent.
+        x_axis_type, y_axis_type: "linear" or "log".
+        x_axis_location: None for no axis of time.
+        tools: of the toolbar.
+        more: attributes of BokehJS.
     """
 
-    def __init__(self) -> None:
-        try:
-            self.models: Any = import_module("bokeh.models")
-            self.plotting: Any = import_module("bokeh.plotting")
-            self.layouts: Any = import_module("bokeh.layouts")
-            self.value: Any = import_module("bokeh.core.properties").value
-        except ImportError as error:
-            raise UsageError(
-                "pictures need Bokeh, which is not installed: pip install 'tracetime[report]'"
-            ) from error
-
-    def plain(self, text: str) -> Any:
-        """Return text that Bokeh does not interpret."""
-        return self.models.PlainText(text=text)
-
-    def figure(self, height: int, *, clear: bool = True, **more: Any) -> Any:
-        """Return an empty figure in the report's style; `clear` makes it transparent."""
+    def __init__(
+        self,
+        height: int,
+        *,
+        clear: bool = True,
+        x_axis_type: str = "linear",
+        y_axis_type: str = "linear",
+        x_axis_location: str | None = "below",
+        tools: Sequence[Model] = (),
+        **more: Any,
+    ) -> None:
+        across, up = _axis(x_axis_type), _axis(y_axis_type)
         if clear:
             more |= {"background_fill_color": None, "border_fill_color": None}
-        figure = self.plotting.figure(
+        super().__init__(
+            "Figure",
             height=height,
             sizing_mode="stretch_width",
             min_border_left=BORDER,
@@ -81,50 +82,53 @@ class Bokeh:
             min_border_top=6,
             outline_line_color=GRID,
             window_axis="x",
-            **more,
+            **{"x_range": Model("DataRange1d"), "y_range": Model("DataRange1d"), **more},
+            x_scale=Model(_SCALES[x_axis_type]),
+            y_scale=Model(_SCALES[y_axis_type]),
+            toolbar=Model("Toolbar", tools=[*tools], logo=None),
+            renderers=[],
+            above=[],
+            below=[across] if x_axis_location else [],
+            left=[up],
+            center=[
+                Model("Grid", dimension=number, axis=axis, grid_line_color=GRID)
+                for number, axis in enumerate((across, up))
+            ],
         )
-        figure.toolbar.logo = None
-        figure.grid.grid_line_color = GRID
-        for axis in figure.axis:
-            axis.axis_label_text_font_style = "normal"
-            axis.axis_label_text_font_size = axis.major_label_text_font_size = "13px"
-            axis.axis_label_text_color = axis.major_label_text_color = INK
-            axis.axis_line_color = axis.major_tick_line_color = FAINT
-            axis.minor_tick_line_color = None
-        return figure
+        axes = Every([*self.xaxis, *self.yaxis])
+        axes.axis_label_text_font_style = "normal"
+        axes.axis_label_text_font_size = axes.major_label_text_font_size = "13px"
+        axes.axis_label_text_color = axes.major_label_text_color = INK
+        axes.axis_line_color = axes.major_tick_line_color = FAINT
+        axes.minor_tick_line_color = None
 
-    def draw(self, figure: Any, kind: str, data: Any, *, view: Any = None, **look: Any) -> Any:
-        """Add a glyph. Methods such as figure.line would add three, for selections."""
-        models = self.models
-        source = (
-            data if isinstance(data, models.ColumnDataSource) else models.ColumnDataSource(data)
-        )
-        more = {} if view is None else {"view": view}
-        return figure.add_glyph(source, getattr(models, kind)(**look), **more)
+    @property
+    def xaxis(self) -> Every:
+        """The axis below, if there is one."""
+        return Every(self.below)
 
-    def time_ticks(self, axis: Any, values: Floats) -> None:
-        """Set the ticks of a logarithmic axis of ns: fewer decades have more ticks each.
+    @property
+    def yaxis(self) -> Every:
+        """The axis at the left."""
+        return Every(self.left)
 
-        All labels have room: Bokeh would leave out any, round ones among them.
-        """
-        finite = values[np.isfinite(values)]
-        low, high = (float(finite.min()), float(finite.max())) if len(finite) else (1.0, 1.0)
-        digits = (1, 2, 5) if high < 20 * low else (1, 3) if high < 300 * low else (1,)
-        ticks = [digit * 10**power for power in range(16) for digit in digits]
-        if high < 2.5 * low:
-            # Between two of these there may be none.
-            ticks = sorted({*ticks, *(n * 10**power for power in range(15) for n in _BETWEEN)})
-        axis.ticker = self.models.FixedTicker(ticks=ticks)
-        axis.major_label_overrides = {tick: duration(tick) for tick in ticks}
-        axis.major_label_policy = self.models.NoOverlap(min_distance=4)
+    def draw(self, kind: str, data: Any, **look: Any) -> Model:
+        """Add a glyph; a text among its looks that is a column of the data is that."""
+        source = data if isinstance(data, Model) else Model("ColumnDataSource", data=data)
+        for name, of_it in look.items():
+            if isinstance(of_it, str) and of_it in source.data:
+                look[name] = Column(of_it)
+        drawn = Model("GlyphRenderer", data_source=source, glyph=Model(kind, **look))
+        self.renderers.append(drawn)
+        return drawn
 
-    def legend(self, figure: Any, items: list[tuple[str, list[Any]]]) -> None:
+    def legend(self, items: list[tuple[str, list[Model]]]) -> None:
         """Add a legend above the frame, where it hides nothing."""
-        models = self.models
-        figure.add_layout(
-            models.Legend(
+        self.above.append(
+            Model(
+                "Legend",
                 items=[
-                    models.LegendItem(label=self.value(text), renderers=renderers)
+                    Model("LegendItem", label=text, renderers=renderers)
                     for text, renderers in items
                     if renderers
                 ],
@@ -139,9 +143,39 @@ class Bokeh:
                 spacing=10,
                 glyph_width=16,
                 click_policy="none",
-            ),
-            "above",
+            )
         )
+
+
+_SCALES: Final = {"linear": "LinearScale", "log": "LogScale"}
+
+
+def _axis(kind: str) -> Model:
+    name, ticks = ("Log", "Log") if kind == "log" else ("Linear", "Basic")
+    ticker, formatter = Model(f"{ticks}Ticker"), Model(f"{ticks}TickFormatter")
+    return Model(f"{name}Axis", ticker=ticker, formatter=formatter)
+
+
+def plain(text: str) -> Model:
+    """Return text that Bokeh does not interpret."""
+    return Model("PlainText", text=text)
+
+
+def time_ticks(axis: Model, values: Floats) -> None:
+    """Set the ticks of a logarithmic axis of ns: fewer decades have more ticks each.
+
+    All labels have room: Bokeh would leave out any, round ones among them.
+    """
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (1.0, 1.0)
+    digits = (1, 2, 5) if high < 20 * low else (1, 3) if high < 300 * low else (1,)
+    ticks = [digit * 10**power for power in range(16) for digit in digits]
+    if high < 2.5 * low:
+        # Between two of these there may be none.
+        ticks = sorted({*ticks, *(n * 10**power for power in range(15) for n in _BETWEEN)})
+    axis.ticker = Model("FixedTicker", ticks=ticks)
+    axis.major_label_overrides = {tick: duration(tick) for tick in ticks}
+    axis.major_label_policy = Model("NoOverlap", min_distance=4)
 
 
 def unit_of(values: Floats, least: str = "ns") -> tuple[str, float]:
@@ -156,11 +190,13 @@ def time_unit(span_ns: float) -> tuple[str, float]:
     return next((name, ns) for name, ns, least in _TIMES if span_ns >= least)
 
 
-def time_range(bokeh: Bokeh, start: float, end: float) -> Any:
+def time_range(start: float, end: float) -> Model:
     """Return a range of times that zooming and panning do not leave."""
     margin = max((end - start) * 0.01, 1e-9)
     low, high = start - margin, end + margin
-    return bokeh.models.Range1d(low, high, bounds=(low, high), min_interval=(high - low) * 1e-7)
+    return Model(
+        "Range1d", start=low, end=high, bounds=(low, high), min_interval=(high - low) * 1e-7
+    )
 
 
 def time_name(ns: float) -> str:
@@ -168,23 +204,25 @@ def time_name(ns: float) -> str:
     return next(name for name, size, _ in _TIMES if size == ns)
 
 
-def tools(bokeh: Bokeh, alone: bool = False) -> list[Any]:
+def tools(alone: bool = False) -> list[Model]:
     """Return tools that zoom and pan along time; the wheel zooms with Ctrl, else it scrolls."""
-    models = bokeh.models
-    wheel = models.WheelZoomTool(dimensions="width", modifiers={"ctrl": True})
-    more = [models.PanTool(dimensions="width"), models.ResetTool()] if alone else []
-    return [models.BoxZoomTool(dimensions="width"), wheel, *more]
+    box, wheel, pan = (Model(f"{name}Tool", dimensions="width") for name in _TOOLS)
+    wheel.modifiers = {"ctrl": True}
+    return [box, wheel, *([pan, Model("ResetTool")] if alone else [])]
+
+
+_TOOLS: Final = ("BoxZoom", "WheelZoom", "Pan")
 
 
 def panel_of(
-    bokeh: Bokeh, height: int, across: Any, label: str, alone: bool, top: bool = False, **more: Any
-) -> Any:
+    height: int, across: Model, label: str, alone: bool, top: bool = False, **more: Any
+) -> Figure:
     """Return an empty panel over the time axis `across`; `top` is that of the toolbar, if any."""
-    made = tools(bokeh, alone)
+    made = tools(alone)
     location = "above" if alone and top else None
-    figure = bokeh.figure(
+    figure = Figure(
         height, clear=not alone, x_range=across, tools=made, toolbar_location=location, **more
     )
     figure.toolbar.active_scroll = made[1]
-    figure.yaxis.axis_label = bokeh.plain(label)
+    figure.yaxis.axis_label = plain(label)
     return figure

@@ -18,10 +18,12 @@ from tracetime.reporting.drawing import (
     INK,
     LINE,
     OUTLIER,
-    Bokeh,
+    Figure,
     panel_of,
+    plain,
     unit_of,
 )
+from tracetime.reporting.models import Model
 from tracetime.text import signed_duration
 
 # The panel of a pair's jumps: its offset with them, each with its size and sign at its place.
@@ -68,23 +70,23 @@ def offsets_with_jumps(curves: Curves) -> Floats:
     return jumping
 
 
-def jumps_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: bool) -> Any:
+def jumps_panel(curves: Curves, ns: float, across: Model, alone: bool) -> Figure:
     """Draw the offset with its jumps over the time axis `across`, whose unit has `ns` ns."""
     seen, jumps = curves.seen, jumps_of(curves)
     offset = offsets_with_jumps(curves)
     unit, size = unit_of(np.concatenate([offset, [size_ns(b) for b in jumps]]))
-    panel = panel_of(bokeh, _HEIGHT, across, f"offset ({unit})", alone, True, x_axis_location=None)
+    panel = panel_of(_HEIGHT, across, f"offset ({unit})", alone, True, x_axis_location=None)
     plain, offset = ~seen.odd, offset / size
     time, height = seen.time[plain], offset[plain]
     line = {"time": time / ns, "offset": height}
-    bokeh.draw(panel, "Line", line, x="time", y="offset", **LINE)
+    panel.draw("Line", line, x="time", y="offset", **LINE)
     ends = _ends(jumps, time, height, ns)
-    bokeh.draw(panel, "Segment", ends, **{side: side for side in ends}, **_JUMP)
-    bokeh.draw(panel, "Scatter", line, x="time", y="offset", **DOT)
+    panel.draw("Segment", ends, **{side: side for side in ends}, **_JUMP)
+    panel.draw("Scatter", line, x="time", y="offset", **DOT)
     if seen.odd.any():
         odd = {"time": seen.time[seen.odd] / ns, "offset": offset[seen.odd]}
-        bokeh.draw(panel, "Scatter", odd, x="time", y="offset", **OUTLIER)
-    _write_sizes(bokeh, panel, curves, ns, offset)
+        panel.draw("Scatter", odd, x="time", y="offset", **OUTLIER)
+    _write_sizes(panel, curves, ns, offset)
     panel.y_range.range_padding = 0.25
     panel.yaxis.ticker.desired_num_ticks = 4
     panel.yaxis.formatter.use_scientific = False
@@ -104,7 +106,7 @@ def _ends(jumps: list[Break], time: Floats, height: Floats, ns: float) -> dict[s
     return ends
 
 
-def _write_sizes(bokeh: Bokeh, panel: Any, curves: Curves, ns: float, offset: Floats) -> None:
+def _write_sizes(panel: Figure, curves: Curves, ns: float, offset: Floats) -> None:
     """Write the size of each jump next to it; where they are close, that of the greatest."""
     start = min(0.0, float(np.nanmin(curves.sampled.time)))
     length = max(curves.end - start, 1.0)
@@ -135,7 +137,7 @@ def _write_sizes(bokeh: Bokeh, panel: Any, curves: Curves, ns: float, offset: Fl
         for column, value in zip(columns.values(), row, strict=True):
             column.append(value)
     places = {"x": "x", "y": "y", "x_offset": "dx", "y_offset": "dy"}
-    bokeh.draw(panel, "Text", columns, text="text", text_align="align", **places, **_SIZE)
+    panel.draw("Text", columns, text="text", text_align="align", **places, **_SIZE)
 
 
 _LEAST_DRIFT_PPM: Final = 0.05
@@ -184,21 +186,22 @@ def robust_range(values: Floats, weights: Floats, tail: float) -> tuple[float, f
 
 
 def drift_panel(
-    bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: bool, *, last: bool = False
-) -> Any:
+    curves: Curves, ns: float, across: Model, alone: bool, *, last: bool = False
+) -> Figure:
     """Draw the drift over the time axis `across`, whose unit has `ns` ns.
 
     last: whether no panel is below it, so that it has the axis.
     """
     rate = curves.rate
     height, axis = (160, "below") if last else (130, None)
-    panel = panel_of(bokeh, height, across, "drift (ppm)", alone, x_axis_location=axis)
+    panel = panel_of(height, across, "drift (ppm)", alone, x_axis_location=axis)
     known = rate.end > rate.start
     low, high = drift_range(curves)
     spread = high - low
     bottom, top = low - 0.15 * spread, high + 0.15 * spread
-    runs = bokeh.models.ColumnDataSource(
-        {
+    runs = Model(
+        "ColumnDataSource",
+        data={
             "start": rate.start[known] / ns,
             "end": rate.end[known] / ns,
             "ppm": rate.ppm[known],
@@ -207,26 +210,22 @@ def drift_panel(
         },
         name="rates",
     )
-    box = bokeh.draw(
-        panel, "Quad", runs, left="start", right="end", bottom="low", top="high", **BAND
-    )
-    line = bokeh.draw(panel, "Segment", runs, x0="start", y0="ppm", x1="end", y1="ppm", **LINE)
+    box = panel.draw("Quad", runs, left="start", right="end", bottom="low", top="high", **BAND)
+    line = panel.draw("Segment", runs, x0="start", y0="ppm", x1="end", y1="ppm", **LINE)
     gaps = {"time": curves.gap_time / ns, "ppm": curves.gap_ppm}
-    dots = bokeh.draw(panel, "Scatter", gaps, x="time", y="ppm", **_DIAMOND)
-    panel.y_range = bokeh.models.Range1d(bottom, top)
-    _mark_beyond(bokeh, panel, curves, ns, (bottom, top))
+    dots = panel.draw("Scatter", gaps, x="time", y="ppm", **_DIAMOND)
+    panel.y_range = Model("Range1d", start=bottom, end=top)
+    _mark_beyond(panel, curves, ns, (bottom, top))
     panel.yaxis.ticker.desired_num_ticks = 4
     panel.yaxis.formatter.use_scientific = False
     if alone:
         held = [("rate", [line]), ("error bar", [box])] if known.any() else []
         between = [("between snapshots", [dots])] if len(curves.gap_ppm) else []
-        bokeh.legend(panel, [*between, *held])
+        panel.legend([*between, *held])
     return panel
 
 
-def _mark_beyond(
-    bokeh: Bokeh, panel: Any, curves: Curves, ns: float, drawn: tuple[float, float]
-) -> None:
+def _mark_beyond(panel: Figure, curves: Curves, ns: float, drawn: tuple[float, float]) -> None:
     """Mark the rates above and below what is drawn at its edges, and say how far they go."""
     bottom, top = drawn
     ppm, time = curves.gap_ppm, curves.gap_time / ns
@@ -237,18 +236,18 @@ def _mark_beyond(
     ):
         if beyond.any():
             data = {"time": time[beyond]}
-            bokeh.draw(panel, "Scatter", data, x="time", y=edge, marker=marker, **_BEYOND)
+            panel.draw("Scatter", data, x="time", y=edge, marker=marker, **_BEYOND)
     if text := beyond_in_words(curves, drawn):
-        panel.add_layout(
-            bokeh.models.Title(
-                text=bokeh.plain(text),
+        panel.above.append(
+            Model(
+                "Title",
+                text=plain(text),
                 align="right",
                 text_font_size="12px",
                 text_font_style="normal",
                 text_color=INK,
                 standoff=0,
-            ),
-            "above",
+            )
         )
 
 

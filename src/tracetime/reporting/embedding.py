@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from itertools import count
 from typing import Any, Final
 
-from tracetime.reporting.drawing import Bokeh
 from tracetime.reporting.markup import Html, data, tag
+from tracetime.reporting.models import Model, document
 
 # The action of page.js, the sign on the button, and its label.
 _BUTTONS: Final = (
@@ -22,16 +22,13 @@ class Figures:
     """The figures of a page: `place` returns the element of each, `blocks` their JSON."""
 
     def __init__(self) -> None:
-        Bokeh()
-        self._document: Any = import_module("bokeh.document").Document
-        self._validate: Any = import_module("bokeh.core.properties").validate
-        self._version: str = import_module("bokeh").__version__
+        self._numbers = count(1)
         self._blocks: list[Html] = []
 
     def place(
         self,
         name: str,
-        figure: Any,
+        figure: Model,
         caption: str,
         readout: dict[str, Any],
         *,
@@ -42,16 +39,18 @@ class Figures:
 
         Args:
             name: the unique id of the element.
-            figure: of Bokeh.
+            figure: of one panel, or a column of them.
             caption: the picture in words.
             readout: what readout.js says at a place.
             zoomable: whether buttons and keys zoom it along time.
             key: the legend of its lines and marks.
         """
         target = f"{name}-canvas"
-        drawn = {"item": self._item(figure, target), "readout": readout}
+        doc = document(figure, self._numbers)
+        item = {"target_id": target, "root_id": doc["roots"][0]["id"], "doc": doc}
+        drawn = {"item": item, "readout": readout}
         self._blocks.append(data(drawn, class_="figure", data_figure=name))
-        panels = getattr(figure, "children", None) or [figure]
+        panels = vars(figure).get("children", [figure])
         height = sum(panel.height for panel in panels)
         buttons = _buttons(name) if zoomable else None
         return tag(
@@ -71,15 +70,6 @@ class Figures:
             tag("figcaption", caption),
             id=name,
         )
-
-    def _item(self, figure: Any, target: str) -> dict[str, Any]:
-        """Return what Bokeh.embed.embed_item takes, in a third of the time of json_item."""
-        document = self._document()
-        document.add_root(figure)
-        # What was set has been checked; here every default would be, too.
-        with self._validate(False):
-            drawn = document.to_json(deferred=False)
-        return {"target_id": target, "root_id": figure.id, "doc": drawn, "version": self._version}
 
     def blocks(self) -> list[Html]:
         """Return the JSON of all figures."""

@@ -12,13 +12,16 @@ from tracetime.reporting.drawing import (
     FLOOR,
     INK,
     TUBE,
-    Bokeh,
+    Figure,
+    plain,
     time_range,
+    time_ticks,
     time_unit,
     tools,
 )
 from tracetime.reporting.facts import Facts
 from tracetime.reporting.measure import PairFacts
+from tracetime.reporting.models import Model
 from tracetime.reporting.timeline import ClockBins
 from tracetime.text import short_names
 
@@ -66,31 +69,30 @@ _MEDIAN: Final = {"marker": "circle", "size": 9, "fill_color": TUBE, "line_color
 _FLOOR: Final = {"marker": "x", "size": 10, "line_color": FLOOR, "line_width": 2.5}
 
 
-def events_figure(facts: Facts, rows: list[tuple[str, ClockBins]]) -> Any:
+def events_figure(facts: Facts, rows: list[tuple[str, ClockBins]]) -> Figure:
     """Draw a histogram for each clock: events with a trace time, and, hatched, those without."""
-    bokeh = Bokeh()
     start = int(facts.histogram.edges[0])
     name, ns = time_unit(float(int(facts.histogram.edges[-1]) - start))
     edges = np.array([(int(edge) - start) / ns for edge in facts.histogram.edges])
-    figure = bokeh.figure(
+    figure = Figure(
         _ROW_HEIGHT * len(rows) + 90,
-        x_range=time_range(bokeh, 0.0, float(edges[-1])),
-        y_range=bokeh.models.Range1d(-0.1, len(rows)),
-        tools=tools(bokeh),
+        x_range=time_range(0.0, float(edges[-1])),
+        y_range=Model("Range1d", start=-0.1, end=len(rows)),
+        tools=tools(),
         toolbar_location=None,
     )
     drawn = {}
     sides = {"left": "left", "right": "right", "top": "top", "bottom": "bottom"}
     for kind, columns in _boxes(rows, edges).items():
-        source = bokeh.models.ColumnDataSource(
-            dict(zip(("left", "right", "bottom", "top", "events"), columns, strict=True))
+        source = Model(
+            "ColumnDataSource",
+            data=dict(zip(("left", "right", "bottom", "top", "events"), columns, strict=True)),
         )
-        drawn[kind] = bokeh.draw(figure, "Quad", source, **sides, **_EVENTS[kind])
-    _names(bokeh, figure, [label for label, _ in rows], 0.35)
-    figure.xaxis.axis_label = bokeh.plain(f"time ({name})")
+        drawn[kind] = figure.draw("Quad", source, **sides, **_EVENTS[kind])
+    _names(figure, [label for label, _ in rows], 0.35)
+    figure.xaxis.axis_label = plain(f"time ({name})")
     lost = any(row.unresolved.any() for _, row in rows)
-    bokeh.legend(
-        figure,
+    figure.legend(
         [
             ("with trace time", [drawn["resolved"]]),
             ("without trace time", [drawn["unresolved"]] if lost else []),
@@ -124,59 +126,53 @@ def _boxes(rows: list[tuple[str, ClockBins]], edges: Floats) -> dict[str, list[F
     }
 
 
-def bars_figure(pairs: list[tuple[str, PairFacts]]) -> Any:
+def bars_figure(pairs: list[tuple[str, PairFacts]]) -> Figure:
     """Draw the median and the widest bar of each pair, and how far floor is off, on one scale."""
-    bokeh = Bokeh()
-    figure = bokeh.figure(
+    figure = Figure(
         30 * len(pairs) + 90,
         x_axis_type="log",
-        y_range=bokeh.models.Range1d(-0.5, len(pairs) - 0.5),
+        y_range=Model("Range1d", start=-0.5, end=len(pairs) - 0.5),
         toolbar_location=None,
-        tools="",
     )
     level = np.arange(len(pairs))[::-1].astype(float)
     curves = [pair.curves for _, pair in pairs if pair.curves is not None]
     bars = [pair.bars for _, pair in pairs if pair.bars is not None]
-    source = bokeh.models.ColumnDataSource(
-        {
+    source = Model(
+        "ColumnDataSource",
+        data={
             "level": level,
             "median": _at_least_1([one.median for one in bars]),
             "most": _at_least_1([one.most for one in bars]),
             "floor": _at_least_1([c.most_floor_ns for c in curves]),
-        }
+        },
     )
     ends = {"x0": "median", "y0": "level", "x1": "most", "y1": "level"}
-    span = bokeh.draw(figure, "Segment", source, **ends, **_SPAN)
-    median = bokeh.draw(figure, "Scatter", source, x="median", y="level", **_MEDIAN)
-    floor = bokeh.draw(figure, "Scatter", source, x="floor", y="level", **_FLOOR)
+    span = figure.draw("Segment", source, **ends, **_SPAN)
+    median = figure.draw("Scatter", source, x="median", y="level", **_MEDIAN)
+    floor = figure.draw("Scatter", source, x="floor", y="level", **_FLOOR)
     every = np.concatenate([source.data[name] for name in ("median", "most", "floor")])
-    bokeh.time_ticks(figure.xaxis[0], every)
-    _names(bokeh, figure, [label for label, _ in pairs])
-    bokeh.legend(
-        figure,
+    time_ticks(figure.xaxis[0], every)
+    _names(figure, [label for label, _ in pairs])
+    figure.legend(
         [("median bar", [median]), ("widest bar", [span]), ("floor off by at most", [floor])],
     )
     return figure
 
 
-def allan_figure(lines: list[tuple[Floats, Floats]]) -> Any:
+def allan_figure(lines: list[tuple[Floats, Floats]]) -> Figure:
     """Draw Allan deviations over averaging time, one line each, numbered as in the table."""
-    bokeh = Bokeh()
-    figure = bokeh.figure(
-        320, x_axis_type="log", y_axis_type="log", toolbar_location=None, tools=""
-    )
+    figure = Figure(320, x_axis_type="log", y_axis_type="log", toolbar_location=None)
     items = []
     for number, ((times, deviations), (colour, dash, marker)) in enumerate(
         zip(lines, _LINES, strict=False), 1
     ):
         some = deviations > 0
-        source = bokeh.models.ColumnDataSource({"x": times[some] / 1e9, "y": deviations[some]})
+        source = Model("ColumnDataSource", data={"x": times[some] / 1e9, "y": deviations[some]})
         items.append(
             (
                 str(number),
                 [
-                    bokeh.draw(
-                        figure,
+                    figure.draw(
                         "Line",
                         source,
                         x="x",
@@ -185,8 +181,7 @@ def allan_figure(lines: list[tuple[Floats, Floats]]) -> Any:
                         line_dash=dash,
                         line_width=1.5,
                     ),
-                    bokeh.draw(
-                        figure,
+                    figure.draw(
                         "Scatter",
                         source,
                         x="x",
@@ -199,23 +194,23 @@ def allan_figure(lines: list[tuple[Floats, Floats]]) -> Any:
                 ],
             )
         )
-    figure.xaxis.axis_label = bokeh.plain("averaging time (s)")
-    figure.yaxis.axis_label = bokeh.plain("Allan deviation (ns/ns)")
+    figure.xaxis.axis_label = plain("averaging time (s)")
+    figure.yaxis.axis_label = plain("Allan deviation (ns/ns)")
     figure.yaxis.ticker.desired_num_ticks = 5
-    bokeh.legend(figure, items)
+    figure.legend(items)
     return figure
 
 
-def _names(bokeh: Bokeh, figure: Any, names: list[str], up: float = 0.0) -> None:
+def _names(figure: Figure, names: list[str], up: float = 0.0) -> None:
     """Name the rows of a figure, the first at the top, each `up` above the start of its row."""
-    figure.yaxis.ticker = [level + up for level in range(len(names))]
+    figure.yaxis.ticker = Model("FixedTicker", ticks=[level + up for level in range(len(names))])
     short = short_names(names, _LONGEST_NAME)
     figure.yaxis.major_label_overrides = {
-        level + up: bokeh.plain(short[name]) for level, name in enumerate(reversed(names))
+        level + up: plain(short[name]) for level, name in enumerate(reversed(names))
     }
     figure.yaxis.major_label_text_color = INK
     figure.yaxis.major_tick_line_color = None
-    figure.ygrid.grid_line_color = None
+    figure.center[1].grid_line_color = None
 
 
 def _at_least_1(values: list[float]) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from importlib import import_module, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from tracetime.doctor.finding import faults
 from tracetime.reporting.embedding import Figures
 from tracetime.reporting.facts import MOST_FINDINGS, Facts
 from tracetime.reporting.markup import Html, empty, foldable, join, more_of, prose, tag
+from tracetime.reporting.models import bokeh_js
 from tracetime.reporting.pairs import pair_sections, snapshots_section
 from tracetime.reporting.sections import (
     allan_section,
@@ -185,7 +186,8 @@ def document(title: str, body: Html, blocks: list[Html]) -> str:
     """
     here = resources.files("tracetime.reporting")
     style = here.joinpath("page.css").read_text(encoding="utf-8")
-    bokeh = _bokeh_script() if blocks else ""
+    # HTML ends the element at this text, also inside a string of JavaScript.
+    bokeh = bokeh_js().replace("</script", "<\\/script") if blocks else ""
     script = "".join(here.joinpath(f"{name}.js").read_text("utf-8") for name in ("readout", "page"))
     hashes = " ".join(f"'sha256-{_sha256(text)}'" for text in (bokeh, script))
     policy = (
@@ -213,14 +215,6 @@ def document(title: str, body: Html, blocks: list[Html]) -> str:
         tag("script", Html(script)),
         Html("\n</body>\n</html>\n"),
     )
-
-
-def _bokeh_script() -> str:
-    """Return BokehJS' core, minified; widgets and TeX are not used."""
-    made = import_module("bokeh.resources").Resources(mode="inline", components=["bokeh"])
-    text = next(part for part in made.js_raw if len(part) > 100_000)
-    # HTML ends the element at this text, also inside a string of JavaScript.
-    return str(text).replace("</script", "<\\/script")
 
 
 def _sha256(script: str) -> str:

@@ -23,7 +23,7 @@ from tracetime.reporting.markup import (
     tag,
 )
 from tracetime.reporting.measure import MOST_MEASURED, PairFacts
-from tracetime.reporting.plot import pair_figure, time_unit_of
+from tracetime.reporting.plot import pair_panels, time_unit_of
 from tracetime.reporting.readout import pair_key, pair_readout
 from tracetime.text import count, duration, half_width, signed_duration
 
@@ -140,7 +140,7 @@ def _pair(facts: Facts, figures: Figures, number: int, pair: PairFacts) -> Html:
         _findings(facts, pair, curves, place),
         figures.place(
             place,
-            pair_figure(curves, reference, clock, alone=False),
+            pair_panels(curves, reference, clock, alone=False),
             in_words(facts, pair, reference, clock),
             pair_readout(curves, reference, clock),
             key=pair_key(curves),

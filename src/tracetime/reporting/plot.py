@@ -22,14 +22,17 @@ from tracetime.reporting.drawing import (
     MESSAGE,
     OUTLIER,
     TUBE,
-    Bokeh,
+    Figure,
     panel_of,
+    plain,
     time_name,
     time_range,
+    time_ticks,
     time_unit,
     unit_of,
 )
 from tracetime.reporting.drift import drift_panel, jumps_of, jumps_panel
+from tracetime.reporting.models import Model, as_bokeh
 
 _MOST_MARKS: Final = 40
 """Discontinuities that are marked: of more, the numbers overlap."""
@@ -42,6 +45,15 @@ _FLOOR_LINE: Final = {"line_color": FLOOR, "line_width": 1.5, "line_dash": [5, 3
 
 
 def pair_figure(curves: Curves, reference: str, clock: str, *, alone: bool = True) -> Any:
+    """Return `pair_panels` as a figure of Bokeh's own.
+
+    Raises:
+        UsageError: Bokeh is not installed.
+    """
+    return as_bokeh(pair_panels(curves, reference, clock, alone=alone))
+
+
+def pair_panels(curves: Curves, reference: str, clock: str, *, alone: bool) -> Model:
     """Draw panels over one time: the offset with its bars, the drift, and the bars' width.
 
     Where the offset jumped, a panel above them draws it with the jumps, the others without.
@@ -50,30 +62,26 @@ def pair_figure(curves: Curves, reference: str, clock: str, *, alone: bool = Tru
         curves: what to draw.
         reference, clock: the names of the two clocks.
         alone: add Bokeh's tools, a title and a legend; the report has its own.
-
-    Raises:
-        UsageError: Bokeh is not installed.
     """
-    bokeh = Bokeh()
     start, (name, ns) = first_of(curves), time_unit_of(curves)
-    across = time_range(bokeh, start / ns, curves.end / ns)
-    jumps = [jumps_panel(bokeh, curves, ns, across, alone)] if jumps_of(curves) else []
+    across = time_range(start / ns, curves.end / ns)
+    jumps = [jumps_panel(curves, ns, across, alone)] if jumps_of(curves) else []
     tube = curves.sampled
     has_widths = bool((np.isfinite(tube.half) | np.isfinite(tube.floor)).any())
     panels = [
         *jumps,
-        _offset_panel(bokeh, curves, ns, across, alone),
-        drift_panel(bokeh, curves, ns, across, alone, last=not has_widths),
-        *([_width_panel(bokeh, curves, ns, across, alone)] if has_widths else []),
+        _offset_panel(curves, ns, across, alone),
+        drift_panel(curves, ns, across, alone, last=not has_widths),
+        *([_width_panel(curves, ns, across, alone)] if has_widths else []),
     ]
     for panel in panels:
-        _mark(bokeh, panel, curves, ns, numbered=panel is panels[0])
+        _mark(panel, curves, ns, numbered=panel is panels[0])
     axis = panels[-1].xaxis[0]
-    axis.axis_label = bokeh.plain(f"time ({name})")
+    axis.axis_label = plain(f"time ({name})")
     if alone:
-        axis.axis_label = bokeh.plain(f"{reference} after {curves.origin_ns:,} ns ({name})")
-        panels[0].title = bokeh.models.Title(text=bokeh.plain(f"{clock} − {reference}"))
-    return bokeh.layouts.column(*panels, sizing_mode="stretch_width", spacing=0)
+        axis.axis_label = plain(f"{reference} after {curves.origin_ns:,} ns ({name})")
+        panels[0].title = Model("Title", text=plain(f"{clock} − {reference}"))
+    return Model("Column", children=panels, sizing_mode="stretch_width", spacing=0)
 
 
 def first_of(curves: Curves) -> float:
@@ -98,19 +106,18 @@ def is_open(curves: Curves) -> bool:
     return not bool(np.isfinite(curves.sampled.half).any())
 
 
-def _offset_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: bool) -> Any:
+def _offset_panel(curves: Curves, ns: float, across: Model, alone: bool) -> Figure:
     tube = curves.sampled
     unit, size = offset_unit_of(curves)
     jumped = bool(jumps_of(curves))
     label = "without jumps" if jumped else "offset − trend"
-    panel = panel_of(
-        bokeh, 260, across, f"{label} ({unit})", alone, not jumped, x_axis_location=None
-    )
+    panel = panel_of(260, across, f"{label} ({unit})", alone, not jumped, x_axis_location=None)
     low, high = _without_open_sides(curves)
     xs, ys = _pieces(tube.time / ns, low / size, high / size)
-    band = bokeh.draw(panel, "Patches", {"xs": xs, "ys": ys}, xs="xs", ys="ys", **BAND)
-    source = bokeh.models.ColumnDataSource(
-        {
+    band = panel.draw("Patches", {"xs": xs, "ys": ys}, xs="xs", ys="ys", **BAND)
+    source = Model(
+        "ColumnDataSource",
+        data={
             "time": tube.time / ns,
             "estimate": tube.estimate / size,
             "low": tube.low / size,
@@ -119,12 +126,12 @@ def _offset_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: b
         name="tube",
     )
     edges = [
-        bokeh.draw(panel, "Line", source, x="time", y=side, line_color=TUBE, line_alpha=0.7)
+        panel.draw("Line", source, x="time", y=side, line_color=TUBE, line_alpha=0.7)
         for side in ("low", "high")
     ]
-    line = bokeh.draw(panel, "Line", source, x="time", y="estimate", **LINE)
-    dots, whiskers = _draw_snapshots(bokeh, panel, curves, ns, size)
-    messages = _draw_messages(bokeh, panel, curves, ns, size)
+    line = panel.draw("Line", source, x="time", y="estimate", **LINE)
+    dots, whiskers = _draw_snapshots(panel, curves, ns, size)
+    messages = _draw_messages(panel, curves, ns, size)
     # Outliers, slow messages and the bars over a jump do not count for the scale: all else would be
     # flat. Fast messages are next to the bar.
     scaled = messages if is_open(curves) else []
@@ -132,10 +139,9 @@ def _offset_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: b
     panel.y_range.range_padding = 1.0 if messages and not scaled else 0.15
     panel.y_range.min_interval = 2.0 / size
     if alone:
-        panel.add_tools(_hover(bokeh, dots, ns, unit))
+        panel.toolbar.tools.append(_hover(dots, ns, unit))
         outlier = [("outlier", dots[1:])]
-        bokeh.legend(
-            panel,
+        panel.legend(
             [
                 ("snapshot", [dots[0], whiskers] if curves.n_snapshots else []),
                 ("message", messages),
@@ -148,15 +154,16 @@ def _offset_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: b
 
 
 def _draw_snapshots(
-    bokeh: Bokeh, panel: Any, curves: Curves, ns: float, size: float
-) -> tuple[list[Any], Any]:
+    panel: Figure, curves: Curves, ns: float, size: float
+) -> tuple[list[Model], Model]:
     """Draw the snapshots: dots, outliers last, and the whiskers of those that are none."""
-    models, seen = bokeh.models, curves.seen
+    seen = curves.seen
 
-    def snapshots(name: str, which: npt.NDArray[np.bool_]) -> Any:
+    def snapshots(name: str, which: npt.NDArray[np.bool_]) -> Model:
         offset, half = seen.offset[which] / size, seen.half[which] / size
-        return models.ColumnDataSource(
-            {
+        return Model(
+            "ColumnDataSource",
+            data={
                 "time": seen.time[which] / ns,
                 "offset": offset,
                 "low": offset - half,
@@ -169,23 +176,24 @@ def _draw_snapshots(
 
     read = snapshots("snapshots", ~seen.odd & (seen.number >= 0))
     look = {"line_color": INK, "line_alpha": 0.5 if len(seen.time) < _CROWDED else 0.2}
-    whiskers = bokeh.draw(panel, "Segment", read, x0="time", y0="low", x1="time", y1="high", **look)
-    dots = [bokeh.draw(panel, "Scatter", read, x="time", y="offset", **DOT)]
+    whiskers = panel.draw("Segment", read, x0="time", y0="low", x1="time", y1="high", **look)
+    dots = [panel.draw("Scatter", read, x="time", y="offset", **DOT)]
     if seen.odd.any():
         outliers = snapshots("outliers", seen.odd)
-        dots.append(bokeh.draw(panel, "Scatter", outliers, x="time", y="offset", **OUTLIER))
+        dots.append(panel.draw("Scatter", outliers, x="time", y="offset", **OUTLIER))
     return dots, whiskers
 
 
-def _draw_messages(bokeh: Bokeh, panel: Any, curves: Curves, ns: float, size: float) -> list[Any]:
+def _draw_messages(panel: Figure, curves: Curves, ns: float, size: float) -> list[Model]:
     """Draw orders, each at the bound that it gives; an empty list without any."""
     seen = curves.seen
     which = ~seen.odd & (seen.number < 0)
     if not which.any():
         return []
     nothing = np.zeros(int(which.sum()))
-    source = bokeh.models.ColumnDataSource(
-        {
+    source = Model(
+        "ColumnDataSource",
+        data={
             "time": seen.time[which] / ns,
             "offset": seen.offset[which] / size,
             "number": seen.number[which],
@@ -193,7 +201,7 @@ def _draw_messages(bokeh: Bokeh, panel: Any, curves: Curves, ns: float, size: fl
         },
         name="messages",
     )
-    return [bokeh.draw(panel, "Scatter", source, x="time", y="offset", **MESSAGE)]
+    return [panel.draw("Scatter", source, x="time", y="offset", **MESSAGE)]
 
 
 def _without_open_sides(curves: Curves) -> tuple[Floats, Floats]:
@@ -208,9 +216,10 @@ def _without_open_sides(curves: Curves) -> tuple[Floats, Floats]:
     )
 
 
-def _hover(bokeh: Bokeh, dots: list[Any], ns: float, unit: str) -> Any:
+def _hover(dots: list[Model], ns: float, unit: str) -> Model:
     """Return the tooltip with the values of a snapshot; the report has readout.js for that."""
-    return bokeh.models.HoverTool(
+    return Model(
+        "HoverTool",
         renderers=dots,
         tooltips=[
             ("snapshot", "@number"),
@@ -221,40 +230,41 @@ def _hover(bokeh: Bokeh, dots: list[Any], ns: float, unit: str) -> Any:
     )
 
 
-def _width_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: bool) -> Any:
+def _width_panel(curves: Curves, ns: float, across: Model, alone: bool) -> Figure:
     tube = curves.sampled
-    panel = panel_of(bokeh, 190, across, "error", alone, y_axis_type="log")
+    panel = panel_of(190, across, "error", alone, y_axis_type="log")
     # A logarithmic axis has no zero, and 1 ns is the resolution of all times.
     half, floor = np.maximum(tube.half, 1.0), np.maximum(tube.floor, 1.0)
-    source = bokeh.models.ColumnDataSource(
-        {"time": tube.time / ns, "half": half, "floor": floor}, name="width"
+    source = Model(
+        "ColumnDataSource",
+        data={"time": tube.time / ns, "half": half, "floor": floor},
+        name="width",
     )
-    bar = bokeh.draw(panel, "Line", source, x="time", y="half", **LINE)
-    off = bokeh.draw(panel, "Line", source, x="time", y="floor", **_FLOOR_LINE)
-    bokeh.time_ticks(panel.yaxis[0], np.concatenate([half, floor]))
+    bar = panel.draw("Line", source, x="time", y="half", **LINE)
+    off = panel.draw("Line", source, x="time", y="floor", **_FLOOR_LINE)
+    time_ticks(panel.yaxis[0], np.concatenate([half, floor]))
     if alone:
-        bokeh.legend(panel, [("half-width of the bar", [bar]), ("|floor − estimate|", [off])])
+        panel.legend([("half-width of the bar", [bar]), ("|floor − estimate|", [off])])
     return panel
 
 
-def _mark(bokeh: Bokeh, panel: Any, curves: Curves, ns: float, *, numbered: bool) -> None:
+def _mark(panel: Figure, curves: Curves, ns: float, *, numbered: bool) -> None:
     """Mark the discontinuities: a band over the zone, with lines at its ends, and a number."""
     if not curves.breaks:
         return
-    models = bokeh.models
     marked = curves.breaks[:_MOST_MARKS]
-    source = models.ColumnDataSource(
-        {
+    source = Model(
+        "ColumnDataSource",
+        data={
             "start": np.array([b.start for b in marked]) / ns,
             "end": np.array([b.end for b in marked]) / ns,
             "middle": np.array([(b.start + b.end) / 2 for b in marked]) / ns,
             "text": [str(k) for k in range(1, len(marked) + 1)],
-        }
+        },
     )
-    panel.extra_y_ranges = {"frame": models.Range1d(0, 1)}
-    panel.extra_y_scales = {"frame": models.LinearScale()}
-    band = bokeh.draw(
-        panel,
+    panel.extra_y_ranges = {"frame": Model("Range1d", start=0, end=1)}
+    panel.extra_y_scales = {"frame": Model("LinearScale")}
+    band = panel.draw(
         "Quad",
         source,
         left="start",
@@ -268,8 +278,7 @@ def _mark(bokeh: Bokeh, panel: Any, curves: Curves, ns: float, *, numbered: bool
     )
     band.y_range_name, band.level = "frame", "underlay"
     if numbered:
-        label = bokeh.draw(
-            panel,
+        label = panel.draw(
             "Text",
             source,
             x="middle",
