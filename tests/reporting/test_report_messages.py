@@ -160,7 +160,7 @@ def test_a_slow_message_does_not_flatten_the_bar():
     assert panel.yaxis[0].axis_label.text == "offset − trend (us)"
     sources = {r.data_source.name for r in panel.y_range.renderers}
     assert sources == {"tube", "snapshots"}
-    assert {item.label.value for item in panel.above[0].items} == {
+    assert {item.label for item in panel.above[0].items} == {
         "message",
         "estimate",
         "error bar",
