@@ -94,3 +94,19 @@ def test_one_order_or_two_that_fit_together_need_no_tube():
     assert eventful(crossed._graph) == [(one, other)]
     graph.add_order((7, other), (8, one))
     assert eventful(graph._graph) == [(one, other)]
+
+
+def test_a_way_to_a_clock_of_many_neighbours_asks_about_none_of_them(monkeypatch):
+    graph, home = ClockGraph(), ClockId(6)
+    sources = [ClockId(64, sequence=k) for k in range(1, 41)]
+    for clock in sources:
+        for ts in (S, 2 * S):
+            graph.add_snapshot({home: ts, clock: ts})
+    tubes, asked = graph._graph.tubes, []
+    hops = tubes.paths._reach.hops
+    monkeypatch.setattr(tubes.paths._reach, "hops", lambda *both: asked.append(both) or hops(*both))
+    assert all(tubes.paths.leads(clock, home) for clock in sources)
+    assert len(asked) == len(sources)
+    tubes.pair(sources[0], home)
+    monkeypatch.setattr(tubes.pairs, "_gathered", None)
+    assert tubes.pairs.have_evidence(sources[0], home)

@@ -132,9 +132,9 @@ class Pairs:
 
     def have_evidence(self, one: ClockId, other: ClockId) -> bool:
         """Whether what two clocks share is enough for a tube, which is not made for that."""
+        a, b = self.steadier_first(one, other)
         with suppress(ConversionError):
-            self._gathered(*self.steadier_first(one, other))
-            return True
+            return (a, b) in self._made or bool(self._gathered(a, b))
         return False
 
     def drop(self, clocks: Container[ClockId]) -> None:

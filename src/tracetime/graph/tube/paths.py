@@ -76,12 +76,11 @@ class Paths:
         known = self._leading.setdefault(target, {target: True})
 
         def onward(here: ClockId) -> Iterator[ClockId]:
-            nearest_first = sorted(
+            for there in sorted(
                 self._neighbours[here], key=lambda c: self._reach.hops(c, target) or 0
-            )
-            return (
-                c for c in nearest_first if c not in seen and self._pairs.have_evidence(here, c)
-            )
+            ):
+                if there not in seen and self._pairs.have_evidence(here, there):
+                    yield there
 
         seen = {source}
         trail = {source: onward(source)}
