@@ -23,13 +23,17 @@ from tracetime.formats.ctf.reader import CtfTrace
 from tracetime.formats.journal.reader import JournalTrace
 from tracetime.formats.table.reader import TableTrace
 from tracetime.formats.xdf.xdf_trace import XdfTrace
+from tracetime.trace import flows
 
 CHECKS = {
     path.stem: ast.parse(path.read_text())
     for path in sorted(Path(doctor.__file__).parent.glob("*.py"))
     if path.stem not in ("nesting", "finding")
 }
-FORMATS = [ast.parse(path.read_text()) for path in Path(formats.__file__).parent.rglob("*.py")]
+FORMATS = [
+    ast.parse(path.read_text())
+    for path in (*Path(formats.__file__).parent.rglob("*.py"), Path(flows.__file__))
+]
 """Where notes are made."""
 OF_THE_FINDING = {"clock", "clocks", "events", "worst"}
 JUMPS = {row.code for row in jumps.ROWS} - {"suspend"}

@@ -56,6 +56,7 @@ from tracetime.graph.values import Values, distances
 from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.event_clocks import ClockNumbers
 from tracetime.trace.events_table import Columns
+from tracetime.trace.flows import backward_flows
 from tracetime.trace.trace import Trace
 
 _TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
@@ -88,6 +89,7 @@ class Survey:
         late: clocks of events that later snapshots of the file would place elsewhere: how many by
             more than is healthy, and by how much at most, ns.
         late_wakings: see `TraceReading`.
+        backward: the note about flows that run back, of what this reading has of flows.
 
     Raises:
         UsageError: a negative tolerance.
@@ -168,6 +170,8 @@ class Survey:
         self._floor_cost.finish()
         self._as_written = reading.written
         self.late_wakings = reading.late_wakings
+        steps = [np.empty((4, 0), dtype=np.int64), *reading.flows]
+        self.backward = list(backward_flows(self.trace_clock, np.concatenate(steps, axis=1), 0))
         self.counted = groups.take()
 
     def _count(self, columns: Columns, numbers: Values) -> None:

@@ -116,7 +116,8 @@ def noted(survey: Survey) -> Iterator[Finding]:
     for row in CATALOGUE.values():
         if row.kinds:
             trace = survey.trace
-            for note in chain(trace.notes(row.code), trace.read_notes(row.code)):
+            counted = (note for note in survey.backward if note.code == row.code)
+            for note in chain(trace.notes(row.code), trace.read_notes(row.code), counted):
                 yield _noted(survey, row, note)
 
 

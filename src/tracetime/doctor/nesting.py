@@ -101,7 +101,7 @@ _LEADS_TO: Final = (
     (_NOT_TAKEN, (*_JUMPED, *_WRONG_RATE, *_MISPLACED, _FAR, _OTHER)),
     (_ONE_LINE, (_FAR,)),
     ((*_ONE_LINE, "clock-stepped", "trace-clock-ran-backwards"), (_OTHER,)),
-    ((_ODD, _OTHER), (_FAR, *_MISPLACED)),
+    ((_ODD, _OTHER), (_FAR, *_MISPLACED, "timestamp-overflow")),
     ((_OTHER,), ("threads-off-cpu",)),
     ((_FAR,), (*_MISPLACED, "timestamp-overflow")),
     (_NOT_TAKEN, _NOT_THERE),

@@ -335,7 +335,8 @@ class TraceFacts(TraceAbilities):
 
     def early_kernels(self) -> EarlyKernels | None:
         """Kernels of a GPU that begin before their call. Reads the file, if it may have some."""
-        found = next(self.read_notes("effect-before-cause"), None)
+        notes = self.read_notes("effect-before-cause")
+        found = next((note for note in notes if note.kind == "launched"), None)
         if found is None:
             return None
         return EarlyKernels(found.values["launched"], *found.values["early"])

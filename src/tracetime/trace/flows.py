@@ -1,4 +1,4 @@
-"""Events in flows that pass from one machine to another, as orders of their clocks.
+"""Events in flows: as orders of the clocks of machines, and those that end before they begin.
 
 An event that begins a flow comes before one that the flow passes, and both before one that ends
 it. What only `flow_ids` say has no direction: Perfetto takes it from the times, of which orders are
@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
-from tracetime.graph.values import Values
+from tracetime.graph.values import Values, difference
+from tracetime.text import count, duration
+from tracetime.trace.notes import Note
 
 _LONGEST: Final = 64
 """A flow with more events than that is an id used again and again."""
@@ -188,3 +190,55 @@ def _neighbours(
 def _starts(flows: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
     """The rows at which the events of each flow begin."""
     return np.flatnonzero(np.append(True, flows[1:] != flows[:-1])[: len(flows)])
+
+
+_FEW: Final = 3
+_FEW_OF: Final = 0.05
+"""So few flows, or so small a part of them, can be ids that are used again."""
+
+
+def backward_flows(clock: ClockId, steps: npt.NDArray[np.int64], late_ns: int) -> Iterator[Note]:
+    """Yield the note about flows that end before they begin, by the times of their events.
+
+    Args:
+        clock: of the trace, that the times are of.
+        steps: int64[4, n]: of each event its flow, what it says of its place, its time in ns, and
+            its packet.
+        late_ns: by no more can times run back that are rounded.
+    """
+    flow, kind, time, packet = steps[
+        :, np.lexsort((steps[2], np.minimum(steps[1], _ENDS), steps[0]))
+    ]
+    starts = _starts(flow)
+    if not len(starts):
+        return
+    last = np.append(starts[1:], len(flow)) - 1
+    ends, begins = (np.add.reduceat(which, starts) for which in (kind >= _ENDS, kind == _BEGINS))
+    # Of several events that only pass it on, none may be the first; but one is before its end.
+    one_way = (ends == 1) & (begins <= 1) & (last > starts)
+    first, last = starts[one_way], last[one_way]
+    by = difference(time[first], time[last])
+    rows = np.flatnonzero(by > late_ns)
+    if len(rows) < max(_FEW, _FEW_OF * len(by)):
+        return
+    worst = rows[np.argmax(by[rows])]
+    begun, ended = first[rows], last[rows]
+    yield Note(
+        "effect-before-cause",
+        "flows",
+        (int(packet[first[worst]]), int(packet[last[worst]])),
+        events=2 * len(rows),
+        size_ns=int(by[worst]),
+        clocks=(clock,),
+        values={
+            "flows": f"{len(rows):,}",
+            "all_flows": count(len(by), "flow"),
+            "usual": duration(int(np.median(by[rows]))),
+            "begun": int(packet[first[worst]]),
+            "ended": int(packet[last[worst]]),
+        },
+        places=(
+            np.concatenate([time[begun], time[ended]]),
+            np.concatenate([packet[begun], packet[ended]]),
+        ),
+    )

@@ -74,6 +74,7 @@ class TraceReading:
             keeps them; known at its end.
         late_wakings: int64[11, n], where `written` were requested: switches to threads whose waking
             on another CPU has a later time; see `LateWakings.table` of the kernels.
+        flows: where `written` were requested, the events in flows, as `backward_flows` takes them.
         truncated: with `partial`, the error after which the rest was not read; known at its end.
         faults: see `Events`.
     """
@@ -82,6 +83,7 @@ class TraceReading:
     names_left_out: int = 0
     written: WrittenSnapshots = NOTHING_WRITTEN
     late_wakings: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty((11, 0), np.int64))
+    flows: list[npt.NDArray[np.int64]] = field(default_factory=list)
     truncated: TraceError | None = None
     faults: TubeFaults = field(default_factory=dict)
 

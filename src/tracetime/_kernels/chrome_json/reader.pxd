@@ -42,7 +42,7 @@ cdef class EventObserver:
 
 cdef enum:
     MAGNITUDES = 64         # one for each number of bits that a time takes
-    LAUNCH_COLUMNS = 12     # of `KnownNames.launches`
+    LAUNCH_COLUMNS = 13     # of `KnownNames.launches`
     MOST_DEVICES = 64
 
 # Events whose times take as many bits: how many, from when to when, and the first.

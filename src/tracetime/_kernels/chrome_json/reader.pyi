@@ -59,7 +59,8 @@ class KnownNames(EventObserver):
     Attributes:
         left_out: names for which there was no room.
         n_timed: events and lines with a time; n_untimed: events that lack one, and are no
-            metadata; n_overflowing: those beyond int64 ns.
+            metadata; n_overflowing: those beyond int64 ns; overflowing: index and text of the time
+            of the first of them that are events.
         n_rounded: events with a time that is no whole number of ns.
         n_off: events that trace_processor places elsewhere than their text says; most_off: by how
             much at most, ns.
@@ -79,10 +80,13 @@ class KnownNames(EventObserver):
         magnitudes: (how many, earliest, latest, index of the first) of the events whose times in ns
             take as many bits, those with the fewest bits first; none of times below 0.
         launches: of PyTorch's profiler, the work of GPUs, calls of the runtime that did not fail,
-            and what the driver says of waiting ones, a row each: which of these it is, what it does
-            (launches.pxi), index, begin, end, pid, tid, and of the arguments correlation, device,
-            stream, the stream that it waits for, and the call that recorded the event it waits for,
-            -1 where there is none; int64[n, 12]. launches_left_out: those there was no room for.
+            what the driver says of waiting ones, and the first operators, a row each: which of
+            these it is, what it does (launches.pxi), index, begin, end, pid, tid, and of the
+            arguments correlation, device, stream, the stream that it waits for, the call that
+            recorded the event it waits for, and External id, -1 where there is none;
+            int64[n, 13]. launches_left_out: those there was no room for.
+        flows: the first events of flows, but for those from calls to GPUs: a hash of the flow, 0
+            where it begins, 1 where it passes, 2 where it ends, ns, and index; int64[n, 4].
     """
 
     left_out: int
@@ -105,11 +109,14 @@ class KnownNames(EventObserver):
     duration_step_ns: int
     line_step_ns: int
     line_syncs: list[tuple[int, bytes]]
+    overflowing: list[tuple[int, bytes]]
     times: StepCounts
     durations: StepCounts
     launches_left_out: int
     @property
     def launches(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def flows(self) -> npt.NDArray[np.int64]: ...
     @property
     def magnitudes(self) -> list[tuple[int, int, int, int]]: ...
     def __new__(cls, limit: int) -> Self: ...

@@ -18,6 +18,7 @@ class SnapshotLog(PacketObserver):
 
     left_out: int
     late_wakings: LateWakings
+    flows: FlowLog
 
     def __new__(cls, limit: int) -> Self: ...
     def readings(self) -> npt.NDArray[np.int64]: ...
@@ -29,9 +30,8 @@ class FlowLog(PacketObserver):
     left_out: int
 
     def __new__(cls, limit: int) -> Self: ...
-    def next_batch(self, rows: int) -> None: ...
     def take(
-        self,
+        self, batch_rows: int
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
 
 class CarriedLog(PacketObserver):

@@ -29,6 +29,6 @@ from tracetime._kernels.perfetto.packet cimport digest_of
 
 include "checks/sched_events.pxi"
 include "checks/late_wakings.pxi"
-include "checks/snapshot_log.pxi"
 include "checks/flow_log.pxi"
+include "checks/snapshot_log.pxi"
 include "checks/carried_log.pxi"

@@ -25,6 +25,24 @@ _KINDS: Final[Mapping[str, Kind]] = {
         "say; Chrome's JSON counts microseconds.",
         "Write all times in microseconds. Until then read the two apart, by `timestamp`.",
     ),
+    "in_ns": Kind(
+        "warning",
+        "Chrome's JSON counts microseconds, whatever displayTimeUnit says: that is how a viewer "
+        "writes times. Every viewer shows these 1,000 times as long as they are.",
+        "Divide `ts`, `dur` and beginningOfTime by 1,000 in the program that writes them.",
+    ),
+    "wrapped": Kind(
+        "error",
+        "A program that computes times in 64 bits without sign turns a small one below 0 into one "
+        "near 2^64, 584 years later. int64 ns do not hold it, so these events have no time.",
+        "Take 2^64 ns off these times, and mend the program that wrote them.",
+    ),
+    "as_us": Kind(
+        "error",
+        "Chrome's JSON counts microseconds. As such these times are beyond int64 ns, so the events "
+        "have no time.",
+        "Divide them by 1,000 in the program that writes them.",
+    ),
     "apart": Kind(
         "warning",
         "The packets of both are read as those of one clock, UTC. A network card stamps by a clock "
@@ -68,7 +86,7 @@ ROWS: Final = (
         "odd-times",
         {
             "warning": "",
-            "error": "where an interface has packets of two clocks",
+            "error": "where an interface has packets of two clocks, or events have no time",
             "info": "where a long pause may be a clock that was set",
         },
         "Times in the file can be read, but cannot be meant as they stand.",

@@ -18,11 +18,12 @@ ROWS: Final = (
     Row(
         "effect-before-cause",
         {"warning": "", "error": "beyond the tolerance"},
-        "Threads run on one CPU before another CPU wakes them, by their times, or kernels of a GPU "
-        "before the call that launches them.",
-        title="{woken}{launched}",
-        why="{woken_why}{launched_why}",
-        fix="{woken_fix}{launched_fix}",
+        "By their times, threads run on one CPU before another CPU wakes them, kernels of a GPU "
+        "before the call that launches them, calls outside the operator that makes them, or flows "
+        "arrive before they leave.",
+        title="{woken}{launched}{late}{early}{flow}",
+        why="{woken_why}{launched_why}{outside_why}{flow_why}",
+        fix="{woken_fix}{launched_fix}{outside_fix}{flow_fix}",
         parts={
             "woken": "CPUs disagree: threads run up to {worst} before they are woken ({times})",
             "woken_why": (
@@ -54,9 +55,42 @@ ROWS: Final = (
                 "PyTorch and driver: a profile that runs for long, or whose wall clock was set "
                 "meanwhile, is off by more."
             ),
+            "late": (
+                "calls and operators disagree: {calls} of {all_calls} end up to {worst} after the "
+                "operator that made them"
+            ),
+            "early": (
+                "calls and operators disagree: {calls} of {all_calls} begin up to {worst} before "
+                "the operator that made them"
+            ),
+            "outside_why": (
+                "An operator returns after the calls of the runtime that it makes on its thread; "
+                "the two have one External id. The call of event {packet} lies outside the "
+                "operator of event {outer_packet}; half of these calls are off by {usual} or more. "
+                "The profiler stamps calls by another clock than operators (CUPTI and roctracer "
+                "have clocks of their own), and has converted one of them wrongly."
+            ),
+            "outside_fix": (
+                "Compare calls with kernels, and operators with operators: between the two, times "
+                "are good to {worst} at best. Record anew by a current PyTorch and driver."
+            ),
+            "flow": "{flows} of {all_flows} arrive before they leave, by up to {worst}",
+            "flow_why": (
+                "What a flow begins with happens before what it ends with. The one that begins "
+                "with event {begun} ends with event {ended}; half of these run back by {usual} or "
+                "more. The two ends were stamped by two clocks, which are apart by that much at "
+                "least, or one of them was converted wrongly. Bars do not hold that."
+            ),
+            "flow_fix": (
+                "Find which of the two ends is stamped by another clock, and relate the two where "
+                "the trace is recorded. By a median of {usual} is a first guess."
+            ),
         },
         kinds={
-            "launched": Kind(parts=("launched", "launched_why", "launched_fix"), beyond="error")
+            "launched": Kind(parts=("launched", "launched_why", "launched_fix"), beyond="error"),
+            "late": Kind(parts=("late", "outside_why", "outside_fix"), beyond="error"),
+            "early": Kind(parts=("early", "outside_why", "outside_fix"), beyond="error"),
+            "flows": Kind(parts=("flow", "flow_why", "flow_fix"), beyond="error"),
         },
     ),
     Row(

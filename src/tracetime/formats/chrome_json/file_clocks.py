@@ -4,6 +4,7 @@ metadata.clock-domain is LINUX_CLOCK_MONOTONIC     MONOTONIC
 metadata.clock-domain is anything else             a named clock, org.chromium. and that
 PyTorch's profiler, without baseTimeNanoseconds    REALTIME
 PyTorch's profiler, with it                        org.pytorch.kineto: REALTIME less the base
+VizTracer, and compilers with beginningOfTime      org.chromium.trace: REALTIME less that, at first
 systrace's text                                    org.kernel.ftrace
 and lines within a file of MONOTONIC, if they say what that reads
 anything else                                      org.chromium.trace
@@ -24,6 +25,7 @@ import numpy as np
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import posix_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
+from tracetime.clocks.known_offsets import UNIX_NS
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.formats.chrome_json.odd_times import Resolutions
 from tracetime.graph.clock_graph import ClockGraph
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
+_ABSOLUTE_NS: Final = 10**18
+"""Times from here on (September 2001) count from 1970."""
 _KINETO_KEYS: Final = ("baseTimeNanoseconds", "deviceProperties", "distributedInfo")
 
 
@@ -48,10 +52,16 @@ class FileValues:
 
     Args:
         raw: (key, text, offset), as the scanner has them; of a key twice, the last one counts.
+        launched: whether events are calls, and work of GPUs that they launched.
+        first_ns: the earliest event.
     """
 
-    def __init__(self, raw: Sequence[tuple[bytes, bytes, int]]) -> None:
+    def __init__(
+        self, raw: Sequence[tuple[bytes, bytes, int]], launched: bool, first_ns: int
+    ) -> None:
         self._texts = {key.decode(errors="replace"): text for key, text, _ in raw}
+        self._launched = launched
+        self._first_ns = first_ns
 
     @cached_property
     def values(self) -> Mapping[str, Json]:
@@ -84,8 +94,19 @@ class FileValues:
 
     @property
     def is_kineto(self) -> bool:
-        """Whether PyTorch's profiler wrote the file."""
+        """Whether PyTorch's profiler wrote the file: by what stands beside the events, or by
+        them."""
+        return self._has_header or self._launched
+
+    @property
+    def _has_header(self) -> bool:
         return any(self._found(key) for key in _KINETO_KEYS)
+
+    @property
+    def is_wall_time(self) -> bool:
+        """Whether the times of a file of PyTorch's profiler count from 1970 as they stand."""
+        counted = self._has_header or self._first_ns >= _ABSOLUTE_NS
+        return self.base_ns == 0 and counted
 
     @property
     def base_ns(self) -> int | None:
@@ -100,6 +121,14 @@ class FileValues:
         if isinstance(value, bool) or not isinstance(value, int) or abs(value) > INT64_MAX:
             return None
         return value
+
+    @property
+    def began_ns(self) -> int | None:
+        """How far VizTracer, or a compiler, says that REALTIME is ahead of the times, ns."""
+        base = self.number("baseTimeNanoseconds", "viztracer_metadata")
+        began_us = self.number("beginningOfTime")
+        base = base if began_us is None else began_us * 1000
+        return base if base is not None and base + max(self._first_ns, 0) in UNIX_NS else None
 
     @property
     def about(self) -> str:
@@ -119,10 +148,6 @@ class FileValues:
             )
             parts += [f"{count} x {name}" for name, count in names.items()]
         return ", ".join(parts)
-
-
-_ABSOLUTE_NS: Final = 10**18
-"""Times from here on (September 2001) count from 1970."""
 
 
 def is_added_twice(values: FileValues, first_ns: int) -> bool:
@@ -288,7 +313,7 @@ def clock_of(values: FileValues, is_text: bool) -> tuple[ClockId, str | None]:
         plain = re.sub(r"[^a-z0-9_]", "_", domain.lower()[:_LONGEST])
         name = f"org.chromium.{plain or 'unnamed'}"
     elif values.is_kineto:
-        if values.base_ns == 0:
+        if values.is_wall_time:
             return REALTIME, None
         name = _KINETO
     else:
@@ -349,6 +374,9 @@ def graph_of(
     ):
         at = np.unique(np.linspace(0, last_ns - first_ns, TIES).astype(np.int64)) + first_ns
         graph.add_snapshot({clock: at, REALTIME: at + base})
+    began_ns = values.began_ns
+    if name == _UNKNOWN and began_ns is not None and first_ns <= last_ns:
+        graph.add_snapshot({clock: first_ns, REALTIME: first_ns + began_ns})
     return graph
 
 

@@ -13,21 +13,24 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
-from tracetime.clocks.snapshot import INT64_MIN
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.graph.values import Values, difference
-from tracetime.text import count
+from tracetime.text import count, duration
 from tracetime.trace.notes import Note
 
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.reader import KnownNames
 
 
-_CALL, _WORK, _WAIT = range(3)
+_CALL, _WORK, _WAIT, _OPERATOR = range(4)
 """What a row is, as `KnownNames.launches` has it;"""
 _DEVICE, _STREAM, _EVENT, _COPIES, _TO_HOST = range(1, 6)
 """and what it does."""
 
 _MOST_DEVICES: Final = 64
+_FEW: Final = 3
+_FEW_OF: Final = 0.05
+"""So few calls, or so small a part of them, can be wrongly matched."""
 _NONE: Final = -1
 
 
@@ -35,21 +38,26 @@ class Launches:
     """The work of the GPUs of a file, with the calls that launched it.
 
     Args:
-        names: of the file; None where it is none of PyTorch's profiler.
+        names: of the file.
         resolution_ns: how far apart two readings can be that the file writes alike.
     """
 
-    def __init__(self, names: KnownNames | None, resolution_ns: int) -> None:
+    def __init__(self, names: KnownNames, resolution_ns: int) -> None:
         self._late_ns = 2 * resolution_ns
-        rows = np.empty((0, len(_Rows._fields)), np.int64) if names is None else names.launches
-        every = _Rows(*np.ascontiguousarray(rows.T))
+        every = _Rows(*np.ascontiguousarray(names.launches.T))
         # Of work at 0 the GPU's time was lost.
         is_work = (every.role == _WORK) & (every.begin != 0)
         self._calls, work = every.at(every.role == _CALL), every.at(is_work)
         self._waits = every.at(every.role == _WAIT)
+        self._operators = every.at(every.role == _OPERATOR)
         self.devices: list[int] = np.unique(work.pid)[:_MOST_DEVICES].tolist()
         self._works = {device: work.at(work.pid == device) for device in self.devices}
         self._numbered = {pid: self._calls_of(pid) for pid in np.unique(self._calls.pid).tolist()}
+
+    @property
+    def are_launched(self) -> bool:
+        """Whether calls say what work they launched."""
+        return any(self._process(device) is not None for device in self.devices)
 
     def _calls_of(self, pid: int) -> _Rows:
         """The calls of a process by their numbers, those alone that no two calls have."""
@@ -60,7 +68,7 @@ class Launches:
     def _process(self, device: int) -> int | None:
         """The process whose calls launched the work of a device; None where two may have."""
         numbers = self._works[device].number
-        shared = {pid: int(_has(own, numbers).sum()) for pid, own in self._numbered.items()}
+        shared = {pid: int(_has(own.number, numbers).sum()) for pid, own in self._numbered.items()}
         most = max(shared.values(), default=0)
         found = [pid for pid, n in shared.items() if n == most]
         return found[0] if most and len(found) == 1 else None
@@ -76,7 +84,7 @@ class Launches:
         if process is None:
             return work.at(slice(0)), self._calls.at(slice(0))
         calls = self._numbered[process]
-        work = work.at(_has(calls, work.number))
+        work = work.at(_has(calls.number, work.number))
         return work, calls.at(np.searchsorted(calls.number, work.number))
 
     def waited(self, device: int) -> tuple[Values, Values]:
@@ -146,6 +154,51 @@ class Launches:
         if len(early):
             yield _note(clock, moved, len(work.pid), work.at(early), calls.at(early))
 
+    def outside(self, clock: ClockId) -> Iterator[Note]:
+        """Yield the note about calls that do not lie within the operator of their External id.
+
+        Of one thread, by more than times are rounded; clock: of the file.
+        """
+        ids, first, times = np.unique(self._operators.outer, return_index=True, return_counts=True)
+        operators = self._operators.at(first[(times == 1) & (ids >= 0)])
+        calls = self._calls
+        ids, times = np.unique(calls.outer, return_counts=True)
+        # Calls of no operator have 0, as well as those of one that has it.
+        calls = calls.at((calls.outer > 0) | ((calls.outer == 0) & (times[ids == 0].sum() == 1)))
+        calls = calls.at(calls.end != INT64_MAX)
+        calls = calls.at(_has(operators.outer, calls.outer))
+        operators = operators.at(np.searchsorted(operators.outer, calls.outer))
+        of_one = (operators.pid == calls.pid) & (operators.tid == calls.tid)
+        calls, operators = calls.at(of_one), operators.at(of_one)
+        early = difference(operators.begin, calls.begin)
+        late = difference(calls.end, operators.end)
+        rows = np.flatnonzero(np.maximum(early, late) > self._late_ns)
+        if len(rows) < max(_FEW, len(calls.pid) * _FEW_OF):
+            return
+        # Numbers that two parts of the profiler gave for themselves match anything.
+        low, high = np.quantile(difference(calls.begin, operators.begin)[rows], (0.1, 0.9))
+        if high - low > difference(operators.end, operators.begin)[rows].max():
+            return
+        ends_late = np.median(late[rows]) > self._late_ns
+        by = late if ends_late else early
+        k = int(rows[np.argmax(by[rows])])
+        yield Note(
+            "effect-before-cause",
+            "late" if ends_late else "early",
+            (int(operators.packet[k]), int(calls.packet[k])),
+            events=len(rows),
+            size_ns=int(by[k]),
+            clocks=(clock,),
+            values={
+                "calls": f"{len(rows):,}",
+                "all_calls": count(len(calls.pid), "call"),
+                "usual": duration(int(np.median(by[rows]))),
+                "packet": int(calls.packet[k]),
+                "outer_packet": int(operators.packet[k]),
+            },
+            places=(calls.begin[rows], calls.packet[rows]),
+        )
+
 
 class _Rows(NamedTuple):
     """Rows of `KnownNames.launches`: columns of one length."""
@@ -162,6 +215,7 @@ class _Rows(NamedTuple):
     stream: Values
     wait_stream: Values
     record: Values
+    outer: Values
 
     def at(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> _Rows:
         return _Rows(*(column[rows] for column in self))
@@ -194,18 +248,19 @@ class _Row(NamedTuple):
     stream: int
     wait_stream: int
     record: int
+    outer: int
 
 
 def _each(rows: _Rows) -> Iterator[_Row]:
     return (_Row(*one) for one in zip(*(column.tolist() for column in rows), strict=True))
 
 
-def _has(calls: _Rows, numbers: Values) -> npt.NDArray[np.bool_]:
-    """Which numbers are those of calls; of these in order, each once."""
-    if not len(calls.number):
+def _has(known: Values, numbers: Values) -> npt.NDArray[np.bool_]:
+    """Which numbers are known; of these in order, each once."""
+    if not len(known):
         return np.zeros(len(numbers), dtype=np.bool_)
-    at = np.minimum(np.searchsorted(calls.number, numbers), len(calls.number) - 1)
-    found: npt.NDArray[np.bool_] = calls.number[at] == numbers
+    at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    found: npt.NDArray[np.bool_] = known[at] == numbers
     return found
 
 

@@ -8,13 +8,17 @@ programs drop zeros at the end.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tracetime.clocks.known_offsets import UNIX_NS
+from tracetime.clocks.wall_time import format_wall_time
 from tracetime.columns.resolutions import TimeResolutions
 from tracetime.graph.values import Values
 from tracetime.text import count, duration
@@ -33,6 +37,7 @@ _GAP: Final = 4
 """Times of one unit leave no more than so many powers of two empty between them."""
 _FEW: Final = 2
 _UNITS: Final = (1_000, 1_000_000, 1_000_000_000)
+_NUMBER: Final = re.compile(rb"\d{1,22}(?:\.\d+)?(?:[eE]\+?\d{1,2})?")
 
 
 class _Magnitude(NamedTuple):
@@ -49,12 +54,54 @@ class _Magnitude(NamedTuple):
         return self.least_ns > _SPANS * (self.most_ns - self.least_ns)
 
 
-def odd_times(names: KnownNames) -> list[Note]:
-    """Notes on times that cannot be right; times below 0 are not looked at."""
+def odd_times(names: KnownNames, began: int | None) -> list[Note]:
+    """Notes on times that cannot be right; times below 0 are not looked at.
+
+    began: what a compiler gives as `beginningOfTime`, us since 1970; None where there is none.
+    """
     every = [_Magnitude(*one) for one in names.magnitudes]
     at_zero = [one for one in every if not one.most_ns]
     groups = list(_groups([one for one in every if one.most_ns]))
-    return [*_zeros(at_zero, groups), *_other_units(groups)]
+    return [
+        *_zeros(at_zero, groups),
+        *_other_units(groups),
+        *_beyond(names),
+        *_in_ns(names, began),
+    ]
+
+
+def _in_ns(names: KnownNames, began: int | None) -> Iterator[Note]:
+    """The note that a compiler wrote ns, where us are counted."""
+    if began is not None and began in UNIX_NS:
+        what = (
+            "times are 1,000 times too long: beginningOfTime is in ns, so `ts` and `dur` are, too, "
+            "and the format counts us"
+        )
+        yield Note("odd-times", "in_ns", events=names.n_timed, values={"what": what})
+
+
+def _beyond(names: KnownNames) -> Iterator[Note]:
+    """Notes on times beyond int64 ns whose digits say what they are."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for index, text in names.overflowing:
+        us = Decimal(text.decode(errors="replace")) if _NUMBER.fullmatch(text) else Decimal(0)
+        wrapped_ns = int(us * 1000) - (1 << 64)
+        near = names.first_ns - _FAR_NS <= wrapped_ns <= names.last_ns + _FAR_NS
+        if wrapped_ns in UNIX_NS or (near and wrapped_ns >= 0):
+            found.setdefault("wrapped", []).append((index, wrapped_ns))
+        elif int(us) in UNIX_NS:
+            found.setdefault("as_us", []).append((index, int(us)))
+    for kind, those in found.items():
+        packet, ns = those[0]
+        at = format_wall_time(ns) if ns in UNIX_NS else f"{ns:,} ns"
+        events = count(len(those), "event")
+        what = (
+            f"{events} 2^64 ns too late: a time below 0 was taken for one without sign; less 2^64 "
+            f"ns, the first is at {at}"
+            if kind == "wrapped"
+            else f"{events} in ns since 1970, where the format counts us: the first is at {at}"
+        )
+        yield Note("odd-times", kind, (packet,), events=len(those), values={"what": what})
 
 
 def _groups(every: Sequence[_Magnitude]) -> Iterator[_Magnitude]:

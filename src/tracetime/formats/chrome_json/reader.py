@@ -48,6 +48,7 @@ from tracetime.graph.tube.results import Bars
 from tracetime.text import count
 from tracetime.trace.abilities import Shared
 from tracetime.trace.events_table import BATCH_ROWS, CUT_OFF, EARLY, Columns, Kind, Vocabulary
+from tracetime.trace.flows import backward_flows
 from tracetime.trace.notes import Note
 from tracetime.trace.open_options import OpenOptions
 from tracetime.trace.slices_table import SliceReading
@@ -219,7 +220,7 @@ class ChromeJsonTrace(Trace):
         elif code == "events-without-time" and learnt.names.n_untimed:
             yield Note(code, "json", events=learnt.names.n_untimed)
         elif code == "odd-times":
-            yield from odd_times(learnt.names)
+            yield from odd_times(learnt.names, learnt.values.number("beginningOfTime"))
         elif code == "parts-passed-over":
             yield from learnt.passed_over
         elif code == "times-rounded":
@@ -244,6 +245,9 @@ class ChromeJsonTrace(Trace):
         elif code == "effect-before-cause":
             given = self.trace_clock, learnt.devices, learnt.launches
             yield from learnt.launches.early(self.trace_clock, moves_of(self.clocks, *given))
+            yield from learnt.launches.outside(self.trace_clock)
+            late_ns = 2 * self.resolutions.resolution_ns
+            yield from backward_flows(self.trace_clock, names.flows.T, late_ns)
 
     def _rounding_note(self) -> Note:
         """The number of events that trace_processor's rounding moves, and that cross for it."""
@@ -296,12 +300,12 @@ class ChromeJsonTrace(Trace):
             self.check_open()
             names = KnownNames(NAMES_LIMIT)
             scanner = self._observe(names, None)
-            values = FileValues(scanner.values)
+            resolutions = Resolutions.of(names)
+            launches = Launches(names, resolutions.resolution_ns)
+            values = FileValues(scanner.values, launches.are_launched, names.first_ns)
             syncs = line_syncs(names.line_syncs)
             over = passed_over(names, scanner, values)
             over += passed_over_syncs(values, self._is_text, syncs)
-            resolutions = Resolutions.of(names)
-            launches = Launches(names if values.is_kineto else None, resolutions.resolution_ns)
             self._learnt_of = _FirstPass(
                 names,
                 values,
@@ -312,7 +316,7 @@ class ChromeJsonTrace(Trace):
                 scanner.first_lost_before,
                 resolutions,
                 launches,
-                devices_of(launches),
+                devices_of(launches) if values.is_kineto else [],
             )
         return self._learnt_of
 

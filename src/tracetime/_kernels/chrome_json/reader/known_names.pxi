@@ -6,6 +6,12 @@ cdef extern from *:
 cdef enum:
     LONGEST_NAME = 1024
     MOST_SYNCS = 1000
+    MOST_FLOWS = 1 << 20
+    FLOW_COLUMNS = 4
+    # of an event in a flow, as in trace/flows.py
+    FLOW_BEGINS = 0
+    FLOW_PASSES = 1
+    FLOW_ENDS = 2
     SYNC_LENGTH = 24
     COARSEST_NS = 1000      # the unit of times in the file
 
@@ -21,7 +27,8 @@ cdef class KnownNames(EventObserver):
     Attributes:
         left_out: names for which there was no room.
         n_timed: events and lines with a time; n_untimed: events that lack one, and are no
-            metadata; n_overflowing: those beyond int64 ns.
+            metadata; n_overflowing: those beyond int64 ns; overflowing: index and text of the time
+            of the first of them that are events.
         n_rounded: events with a time that is no whole number of ns.
         n_off: events that trace_processor places elsewhere than their text says; most_off: by how
             much at most, ns.
@@ -41,10 +48,13 @@ cdef class KnownNames(EventObserver):
         magnitudes: (how many, earliest, latest, index of the first) of the events whose times in ns
             take as many bits, those with the fewest bits first; none of times below 0.
         launches: of PyTorch's profiler, the work of GPUs, calls of the runtime that did not fail,
-            and what the driver says of waiting ones, a row each: which of these it is, what it does
-            (launches.pxi), index, begin, end, pid, tid, and of the arguments correlation, device,
-            stream, the stream that it waits for, and the call that recorded the event it waits for,
-            -1 where there is none; int64[n, 12]. launches_left_out: those there was no room for.
+            what the driver says of waiting ones, and the first operators, a row each: which of
+            these it is, what it does (launches.pxi), index, begin, end, pid, tid, and of the
+            arguments correlation, device, stream, the stream that it waits for, the call that
+            recorded the event it waits for, and External id, -1 where there is none;
+            int64[n, 13]. launches_left_out: those there was no room for.
+        flows: the first events of flows, but for those from calls to GPUs: a hash of the flow, 0
+            where it begins, 1 where it passes, 2 where it ends, ns, and index; int64[n, 4].
     """
 
     cdef uint64_t seed
@@ -59,9 +69,10 @@ cdef class KnownNames(EventObserver):
     cdef int64_t wide_pid   # the first that is wide; 0 if there is none
     cdef readonly int64_t time_step_ns, duration_step_ns, line_step_ns
     cdef Magnitude sized[MAGNITUDES]
-    cdef readonly list line_syncs
+    cdef readonly list line_syncs, overflowing
     cdef readonly StepCounts times, durations
-    cdef int64_t *launched, n_launched, launched_capacity
+    cdef int64_t *launched, n_launched, launched_capacity, n_operators
+    cdef int64_t *flowing, n_flowing, flowing_capacity
     cdef readonly int64_t launches_left_out
 
     def __cinit__(self, int64_t limit):
@@ -70,12 +81,14 @@ cdef class KnownNames(EventObserver):
         self.first_ns = INT64_HIGH
         self.last_ns = INT64_LOW
         self.line_syncs = []
+        self.overflowing = []
         self.times = StepCounts()
         self.durations = StepCounts()
 
     def __dealloc__(self):
         free(self.named)
         free(self.launched)
+        free(self.flowing)
         free_table(&self.table)
         free(self.scratch.data)
         free(self.valid.data)
@@ -85,6 +98,7 @@ cdef class KnownNames(EventObserver):
         self.count_odd(event)
         if event.phase == c"X":
             self.keep_launch(event)
+        self.keep_flow(event)
         if event.phase == c"M":
             self.learn(event)
         elif event.phase == 0:
@@ -104,9 +118,24 @@ cdef class KnownNames(EventObserver):
                 self.n_halves += 1
         elif event.ts.state == TIME_OVERFLOWS:
             self.n_overflowing += 1
+            self.keep_overflowing(event)
         else:
             self.n_untimed += 1
         return False
+
+    cdef int keep_overflowing(self, const JsonEvent *event) except -1 nogil:
+        """Keep the time of an event as it is written."""
+        cdef const uint8_t *at = event.data + 1
+        cdef Value key, value
+        cdef int64_t n
+        if self.n_overflowing > MOST_SYNCS:
+            return 0
+        while next_member(&at, event.end, &key, &value):
+            n = value.end - value.data
+            if same(key.data, key.end - key.data, b"ts", 2) and n <= SYNC_LENGTH:
+                with gil:
+                    self.overflowing.append((event.index, (<const char *>value.data)[:n]))
+        return 0
 
     cdef int observe_line(self, const SystraceLine *line) except -1 nogil:
         cdef int64_t n = line.args_end - line.args
@@ -141,12 +170,53 @@ cdef class KnownNames(EventObserver):
         grow(
             <void **>&self.launched, &self.launched_capacity, room + size, sizeof(int64_t)
         )
-        if read_launch(event, self.launched + room):
-            if self.n_launched < MOST_LAUNCHES:
-                self.n_launched += 1
-            else:
-                self.launches_left_out += 1
+        if not read_launch(event, self.launched + room):
+            return 0
+        if self.launched[room] == IS_OPERATOR:
+            self.n_operators += 1
+            self.n_launched += self.n_operators <= MOST_OPERATORS
+        elif self.n_launched < MOST_LAUNCHES:
+            self.n_launched += 1
+        else:
+            self.launches_left_out += 1
         return 0
+
+    cdef int keep_flow(self, const JsonEvent *event) except -1 nogil:
+        """Keep the place of an event in a flow."""
+        cdef const Value *id = &event.id
+        cdef int64_t *row
+        cdef int64_t place = FLOW_PASSES
+        cdef uint64_t hash = self.seed
+        if event.phase == c"s" or event.phase == c"f":
+            place = FLOW_BEGINS if event.phase == c"s" else FLOW_ENDS
+        elif event.phase != c"t":
+            if event.bind_id.kind == ABSENT:
+                return 0
+            id = &event.bind_id
+            if (event.flow_out.kind == TRUE_VALUE) != (event.flow_in.kind == TRUE_VALUE):
+                place = FLOW_BEGINS if event.flow_out.kind == TRUE_VALUE else FLOW_ENDS
+        if (
+            id.kind == ABSENT or event.ts.state != TIME_KNOWN or self.n_flowing == MOST_FLOWS
+            or is_launch_flow(event)
+        ):
+            return 0
+        grow(
+            <void **>&self.flowing, &self.flowing_capacity, (self.n_flowing + 1) * FLOW_COLUMNS,
+            sizeof(int64_t),
+        )
+        if id == &event.id:
+            hash = hash_bytes(hash, event.cat.data, event.cat.end - event.cat.data)
+            hash = hash_bytes(hash, event.name.data, event.name.end - event.name.data)
+        row = self.flowing + self.n_flowing * FLOW_COLUMNS
+        row[0] = <int64_t>hash_bytes(hash, id.data, id.end - id.data)
+        row[1], row[2], row[3] = place, event.ts.ns, event.index
+        self.n_flowing += 1
+        return 0
+
+    @property
+    def flows(self):
+        found = copied(np.empty(self.n_flowing * FLOW_COLUMNS, np.int64), self.flowing)
+        return found.reshape(-1, FLOW_COLUMNS)
 
     @property
     def launches(self):

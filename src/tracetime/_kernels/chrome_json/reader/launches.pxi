@@ -1,13 +1,17 @@
-# Work of GPUs in files of PyTorch's profiler, the calls that launch it, and those that wait for it.
+# Work of GPUs in files of PyTorch's profiler, the calls that launch it, those that wait for it, and
+# the operators that make the calls. What a category is called, and its arguments, has changed since
+# 2021.
 
 cdef enum:
     MOST_LAUNCHES = 1 << 20
+    MOST_OPERATORS = 1 << 17    # that are looked at
 
 # What a `Launch` is.
 cdef enum:
     IS_CALL = 0
     IS_WORK = 1             # of a GPU
     IS_WAIT = 2             # what the driver says of a call that waits
+    IS_OPERATOR = 3
 
 # What a call does, or whether work is a copy to the host.
 cdef enum:
@@ -30,9 +34,17 @@ cdef bint is_of_gpu(const JsonEvent *event) noexcept nogil:
     return is_work(p, n) or same(p, n, b"gpu_user_annotation", 19)
 
 
+cdef inline bint is_launch_flow(const JsonEvent *event) noexcept nogil:
+    """Whether an event is of a flow from a call to what it launched, as its correlation says, too."""
+    cdef const uint8_t *p = event.cat.data
+    cdef int64_t n = event.cat.end - p
+    return same(p, n, b"ac2g", 4) or same(p, n, b"async_gpu", 9)
+
+
 cdef inline bint is_work(const uint8_t *p, int64_t n) noexcept nogil:
     return (
         same(p, n, b"kernel", 6) or same(p, n, b"gpu_memcpy", 10) or same(p, n, b"gpu_memset", 10)
+        or same(p, n, b"Kernel", 6) or same(p, n, b"Memcpy", 6) or same(p, n, b"Memset", 6)
     )
 
 
@@ -40,6 +52,7 @@ cdef inline bint is_call(const uint8_t *p, int64_t n) noexcept nogil:
     return (
         same(p, n, b"cuda_runtime", 12) or same(p, n, b"cuda_driver", 11)
         or same(p, n, b"xpu_runtime", 11) or same(p, n, b"privateuse1_runtime", 19)
+        or same(p, n, b"Runtime", 7)
     )
 
 
@@ -101,6 +114,8 @@ cdef bint read_launch(const JsonEvent *event, int64_t *row) noexcept nogil:
         row[0], row[1] = IS_WORK, TO_HOST if holds(&event.name, b"DtoH", 4) else LAUNCHES
     elif same(p, n, b"cuda_sync", 9):
         row[0], row[1] = IS_WAIT, LAUNCHES
+    elif same(p, n, b"cpu_op", 6) or same(p, n, b"Operator", 8):
+        row[0], row[1] = IS_OPERATOR, LAUNCHES
     else:
         return False
     row[2] = event.index
@@ -110,7 +125,7 @@ cdef bint read_launch(const JsonEvent *event, int64_t *row) noexcept nogil:
         # It ends after it begins; when, nobody knows.
         row[4] = event.ts.ns if row[0] == IS_WORK else INT64_HIGH
     row[5], row[6] = event.pid_number, event.tid_number
-    row[7] = row[8] = row[9] = row[10] = row[11] = -1
+    row[7] = row[8] = row[9] = row[10] = row[11] = row[12] = -1
     if event.args.kind != OBJECT:
         return True
     while next_member(&at, event.args.end, &key, &value):
@@ -119,7 +134,11 @@ cdef bint read_launch(const JsonEvent *event, int64_t *row) noexcept nogil:
             return False
         if value.kind != NUMBER:
             continue
-        if same(key.data, n, b"correlation", 11):
+        if same(key.data, n, b"External id", 11) or same(key.data, n, b"external id", 11):
+            row[12] = number_of(&value)
+            if row[0] == IS_OPERATOR:
+                break
+        elif same(key.data, n, b"correlation", 11):
             row[7] = number_of(&value)
         elif same(key.data, n, b"device", 6):
             row[8] = number_of(&value)

@@ -117,14 +117,10 @@ cdef class FlowLog(PacketObserver):
             return self.add(legacy.bind_id, row, ENDS)
         return 0
 
-    def next_batch(self, int64_t rows):
-        """Say that a batch of so many rows has been taken: the next event is in another one."""
-        self.base += rows
-
-    def take(self):
-        """(flows, rows, kinds), uint64 and int64, since the last call: ids of flows, rows of the
-        events table, and what the events say of their place: 0 begins, 1 passes, 2 ends,
-        3 terminates.
+    def take(self, int64_t batch_rows):
+        """(flows, rows, kinds), uint64 and int64, of a batch of so many rows, once it was taken: ids
+        of flows, rows of the batch, and what the events say of their place: 0 begins, 1 passes,
+        2 ends, 3 terminates.
         """
         cdef int64_t i
         flows, rows, kinds = (np.empty(self.n, t) for t in (np.uint64, np.int64, np.int64))
@@ -132,8 +128,9 @@ cdef class FlowLog(PacketObserver):
         cdef int64_t[::1] row = rows, kind = kinds
         for i in range(self.n):
             flow[i] = self.steps[i].flow
-            row[i] = self.steps[i].row
+            row[i] = self.steps[i].row - self.base
             kind[i] = self.steps[i].kind
         self.limit -= self.n
         self.n = 0
+        self.base += batch_rows
         return flows, rows, kinds

@@ -1,7 +1,7 @@
 # Every ClockSnapshot of a file, taken or not, and where recorders begin to write.
 #
 # The engine keeps what Perfetto takes; this keeps what was written, to explain what went wrong. It
-# gives bundles of ftrace to `late_wakings`.
+# gives bundles of ftrace to `late_wakings`, and track events to `flows`.
 
 # A clock of a ClockSnapshot, as the file has it.
 cdef struct LoggedReading:
@@ -35,10 +35,12 @@ cdef class SnapshotLog(PacketObserver):
     cdef int64_t n_signs, signs_capacity, limit
     cdef readonly int64_t left_out
     cdef readonly LateWakings late_wakings
+    cdef readonly FlowLog flows
 
     def __cinit__(self, int64_t limit):
         self.limit = limit
         self.late_wakings = LateWakings()
+        self.flows = FlowLog(limit)
 
     def __dealloc__(self):
         free(self.logged)
@@ -61,6 +63,8 @@ cdef class SnapshotLog(PacketObserver):
             self.note_snapshot(p)
         if is_set(m.ftrace_events):
             self.late_wakings.add(p, rows, first)
+        if is_set(m.track_event):
+            self.flows.observe(p, rows, first)
         return False
 
     cdef int note_sign(self, const ImportedPacket *p, uint32_t field) except -1 nogil:

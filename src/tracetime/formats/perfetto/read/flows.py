@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from tracetime._kernels.perfetto.checks import FlowLog
 from tracetime.clocks.ids import ClockId
@@ -58,6 +59,19 @@ def add_flows(trace: Trace, read: Callable[[PacketObserver], Iterator[Columns]])
     return FlowCounts(found.flows, undirected, len(found.before), events.left_out)
 
 
+def placed_steps(log: FlowLog, columns: Columns) -> npt.NDArray[np.int64]:
+    """The events of a batch in flows that are placed, as `backward_flows` takes them.
+
+    A flow over several machines is one of each.
+    """
+    flow, row, kind = log.take(len(columns["packet"]))
+    placed = columns["status"][row] <= AS_IS
+    flow, row, kind = flow[placed], row[placed], kind[placed]
+    flow ^= columns["machine"][row].astype(np.uint64) << np.uint64(32)
+    times = columns["trace_time"][row], columns["packet"][row].astype(np.int64)
+    return np.stack([flow.view(np.int64), kind, *times])
+
+
 def _read(
     trace: Trace, read: Callable[[PacketObserver], Iterator[Columns]]
 ) -> tuple[list[ClockId], FlowSteps, int]:
@@ -65,13 +79,9 @@ def _read(
     log = FlowLog(MOST_STEPS)
     # An event without a clock is on trace time: of the home machine only, that is a reading.
     numbers = ClockNumbers([trace.trace_clock], trace.machines)
-    base = 0
     parts = [NO_STEPS]
     for columns in read(log):
-        flow, row, kind = log.take()
-        row -= base
-        base += len(columns["packet"])
-        log.next_batch(len(columns["packet"]))
+        flow, row, kind = log.take(len(columns["packet"]))
         known = np.isin(columns["status"][row], _READ)
         flow, row, kind = flow[known], row[known], kind[known]
         if len(row):

@@ -45,6 +45,7 @@ from tracetime.trace.open_options import OpenOptions
 from tracetime.trace.trace import Trace, TraceReading, WrittenSnapshots
 
 if TYPE_CHECKING:
+    from tracetime._kernels.perfetto.checks import SnapshotLog
     from tracetime._kernels.perfetto.names import Directory, Names
     from tracetime.trace.abilities import MachineFacts
     from tracetime.trace.flows import FlowEvents
@@ -70,6 +71,15 @@ class _End(NamedTuple):
 
     importer: Importer
     truncated: TraceError | None
+
+
+def _with_flows(reading: TraceReading, log: SnapshotLog | None, columns: Columns) -> Columns:
+    """Give the reading the events in flows of a batch."""
+    if log is not None:
+        from tracetime.formats.perfetto.read.flows import placed_steps
+
+        reading.flows.append(placed_steps(log.flows, columns))
+    return columns
 
 
 class PerfettoTrace(Trace):
@@ -178,8 +188,9 @@ class PerfettoTrace(Trace):
             importer.set_observer(observer)
         limit = self.options.max_expansion
         one = Pass(self._file, importer, limit, lambda: self._look_ahead().importer, progress)
+        with_flows = partial(_with_flows, reading, log)
         try:
-            yield from one.run()
+            yield from map(with_flows, one.run())
         except TraceError as error:
             if not self.options.partial:
                 raise
@@ -187,7 +198,7 @@ class PerfettoTrace(Trace):
         known = importer.final or importer if self._end is None else self._end.importer
         self._end = _End(known, reading.truncated)
         if len(importer.rows):
-            yield importer.rows.take()
+            yield with_flows(importer.rows.take())
         # The end of the file stays in memory while the trace is open.
         importer.rows.release()
         if names is not None and self._directory is not None:
