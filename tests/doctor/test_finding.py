@@ -105,12 +105,13 @@ def test_the_worst_findings_come_first():
         Finding("b", "error", "", events=1, worst_ns=0),
         Finding("a", "warning", "", events=100, worst_ns=100),
         Finding("a", "info", "", events=1000, worst_ns=1000),
+        Finding("no-snapshots", "info", "", events=5000),
     ]
     assert sorted(in_order, key=rank) == in_order
     as_reversed = in_order[::-1]
     assert sorted(as_reversed, key=rank) == in_order
-    assert rank(Finding("c", "warning", "", (A,), (), 5, 7)) == (1, -5, -7, "c", [A.order()])
-    assert rank(Finding("c", "info", "", (), (), 5)) == (2, -5, 0, "c", [])
+    assert rank(Finding("c", "warning", "", (A,), (), 5, 7)) == (1, False, -5, -7, "c", [A.order()])
+    assert rank(Finding("c", "info", "", (), (), 5)) == (2, False, -5, 0, "c", [])
 
 
 def test_the_first_ten_packets_are_named_each_once():

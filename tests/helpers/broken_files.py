@@ -14,8 +14,12 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
+from captures import Capture
+
 Events = list[dict[str, Any]]
 WALL_US = 1_760_000_000_000_000
+WALL_NS = 1000 * WALL_US
+S, MS = 1_000_000_000, 1_000_000
 SIZES = (30, 100, 400)
 
 
@@ -97,6 +101,79 @@ def wrapped(n: int) -> bytes:
     return document([*slices(n, WALL_US), odd | {"ts": at}, odd | {"ts": at + 9}])
 
 
+def capture(n: int, at: Callable[[int], int], resolution: int = 9, interfaces: int = 1) -> bytes:
+    """A capture of n packets, 10 ms apart, on interfaces in turn; at: of a time, what it reads."""
+    made = Capture()
+    file = made.section()
+    file += b"".join(made.interface(resolution=resolution) for _ in range(interfaces))
+    for k in range(n):
+        file += made.packet(at(WALL_NS + 10 * MS * k + 7 * k), on=k % interfaces)
+    return file
+
+
+def half(n: int, by: int) -> Callable[[int], int]:
+    """The first half of n packets is behind by so much."""
+    return lambda t: t if t >= WALL_NS + n // 2 * 10 * MS else t - by
+
+
+def in_turn(by: int, every: int = 2) -> Callable[[int], int]:
+    """Each second packet is ahead by so much."""
+    return lambda t: t + by * ((t - WALL_NS) // (10 * MS) % every == 1)
+
+
+CAPTURES: dict[str, File] = {
+    **{
+        f"packets_jump_{name}": File(
+            lambda n, by=by: capture(n, half(n, by)), "odd-times", f"jumps forward by {says}"
+        )
+        for name, by, says in (
+            ("56_d", 56 * 86_400 * S, "56 d"),
+            ("2_h", 7200 * S, "2 h"),
+            ("56_y", WALL_NS - 40 * S, "203.. d"),
+        )
+    },
+    **{
+        f"packets_set_back_{name}": File(
+            lambda n, by=by: capture(n, half(n, -by)), "stream-backwards", says
+        )
+        for name, by, says in (("10_s", 10 * S, "up to 9.99 s"), ("1_h", 3600 * S, "1 h|59 min"))
+    },
+    **{
+        f"packets_of_two_clocks_{name}": File(
+            lambda n, by=by: capture(n, in_turn(by)), "odd-times", f"two clocks.*{says}"
+        )
+        for name, by, says in (
+            ("tai", 37 * S, "37 s ahead, as TAI"),
+            ("2_s", 2 * S, "2.01 s"),
+            ("3_d", 3 * 86_400 * S, "3 d"),
+        )
+    },
+    **{
+        f"interfaces_apart_{name}": File(
+            lambda n, by=by: capture(n, in_turn(by), interfaces=2), "odd-times", f"({says}) ahead"
+        )
+        for name, by, says in (
+            ("tai", 37 * S, "37 s"),
+            ("2_s", 2 * S, "1.99 s|2 s"),
+            ("1970", -WALL_NS + 500 * S, "20370 d 8 h"),
+        )
+    },
+    "packets_at_0": File(lambda n: capture(n, lambda t: 0), "odd-times", "no packet has a time"),
+    "packets_alike": File(lambda n: capture(n, lambda t: WALL_NS), "odd-times", "the same"),
+    "packets_in_uptime": File(
+        lambda n: capture(n, lambda t: t - WALL_NS + 5000 * S),
+        "odd-times",
+        "all .*1970: 1 h 23 min",
+    ),
+    "packets_in_us_called_ns": File(
+        lambda n: capture(n, lambda t: t // 1000), "odd-times", "1,000 times.*2025-10-09.*tsresol"
+    ),
+    "packets_in_ms_called_us": File(
+        lambda n: capture(n, lambda t: t // MS, 6), "odd-times", "1,000 times.*2025-10-09.*tsresol"
+    ),
+    "packets_in_ns_called_us": File(lambda n: capture(n, lambda t: t, 6), "odd-times", "tsresol"),
+}
+
 HEADER = {"deviceProperties": [{"id": 0, "name": "V100"}]}
 OF_2021 = "Operator Runtime Kernel"
 CAUSE = "effect-before-cause"
@@ -155,6 +232,7 @@ FILES: dict[str, File] = {
     "uptime_beside_us": File(
         lambda n: document([*slices(n, WALL_US), *slices(6, 88_000_000_000)]), ODD, "6 events"
     ),
+    **CAPTURES,
 }
 
 HEALTHY: dict[str, Callable[[int], bytes]] = {
@@ -169,6 +247,9 @@ HEALTHY: dict[str, Callable[[int], bytes]] = {
         slices(n, 8_199_570), viztracer_metadata={"baseTimeNanoseconds": WALL_US * 1000}
     ),
     "compiler": lambda n: document(slices(n, 0), beginningOfTime=WALL_US),
+    "capture": lambda n: capture(n, lambda t: t),
+    "capture_of_two_interfaces": lambda n: capture(n, in_turn(3 * MS), interfaces=2),
+    "capture_of_a_pause": lambda n: capture(n, half(n, 20 * S)),
     "viewer_in_ns": lambda n: document(slices(n, 12), displayTimeUnit="ns"),
 }
 

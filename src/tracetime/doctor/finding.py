@@ -116,9 +116,13 @@ class Finding(Document):
 
 
 def rank(finding: Finding) -> tuple[Any, ...]:
-    """Return a key that sorts findings worst first: by severity, then events, then time."""
+    """Return a key that sorts findings worst first: by severity, then events, then time.
+
+    That nothing relates the clocks of a file comes last of its kind: most files have one clock.
+    """
     return (
         SEVERITIES.index(finding.severity),
+        finding.code == "no-snapshots",
         -finding.events,
         -(finding.worst_ns or 0),
         finding.code,

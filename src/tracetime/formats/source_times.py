@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy.typing as npt
 from tracetime._kernels.common.columns import StepCounts
 from tracetime.clocks.snapshot import INT64_MIN
 from tracetime.columns.resolutions import TimeResolutions
-from tracetime.graph.values import Values
+from tracetime.graph.values import Values, difference
+from tracetime.text import duration
 from tracetime.trace.notes import Note
 
 # Streams whose time runs backwards: of a capture's interface, of a source of samples.
@@ -23,53 +25,66 @@ _NAMED: Final = 3
 """So many streams are named in a title."""
 
 
-def backwards(events: int, packet: int | None, streams: Sequence[str]) -> Iterator[Note]:
+def backwards(
+    events: int, packet: int | None, streams: Sequence[str], size_ns: int | None
+) -> Iterator[Note]:
     """Yield the note about streams whose time runs backwards, if there are such events.
 
     Args:
         events: how many events are earlier than what comes before them.
         packet: of the first of them.
         streams: those that they are of.
+        size_ns: by how much at most; None where that is not known.
     """
     if events and packet is not None:
         more = f" and {len(streams) - _NAMED} more" if len(streams) > _NAMED else ""
-        values = {"stream": ", ".join(streams[:_NAMED]) + more, "streams": streams}
-        yield Note("stream-backwards", packets=(packet,), events=events, values=values)
+        values = {
+            "stream": ", ".join(streams[:_NAMED]) + more,
+            "streams": streams,
+            "by": f" up to {duration(size_ns)}" if size_ns else "",
+        }
+        yield Note(
+            "stream-backwards", packets=(packet,), events=events, size_ns=size_ns, values=values
+        )
 
 
 class BackwardStreams:
-    """Events that are earlier than the one before them in their stream, by more than is usual.
+    """Events that are earlier than one before them in their stream, by more than is usual.
 
     Streams are apart: one may be written after another one, as `mergecap -a` does.
 
     Attributes:
         events: how many there are.
+        size_ns: by how much at most.
         first: the packet of the first of them.
         streams: those that they are of.
     """
 
     def __init__(self) -> None:
-        self.events = 0
+        self.events = self.size_ns = 0
         self.first: int | None = None
         self.streams: set[int] = set()
-        self._last: dict[int, int] = {}
+        self._latest: dict[int, int] = {}
 
     def add(self, stream: Values, ns: Values, packet: Values) -> None:
         """Look at the events that follow: of which stream each is, its time, and its packet."""
         rows = np.argsort(stream, kind="stable")
         ns, on = ns[rows], stream[rows]
         begins = np.flatnonzero(np.r_[True, on[1:] != on[:-1]][: len(on)])
-        before = np.r_[INT64_MIN, ns[:-1]][: len(ns)]
-        numbers = on[begins].tolist()
-        before[begins] = [self._last.get(number, INT64_MIN) for number in numbers]
-        ends = np.r_[begins[1:], len(on)][: len(begins)] - 1
-        self._last.update(zip(numbers, ns[ends].tolist(), strict=True))
-        found = rows[ns < np.maximum(before, INT64_MIN + USUAL_NS) - USUAL_NS]
-        if len(found):
-            self.events += len(found)
-            self.streams.update(stream[found].tolist())
+        latest = np.array(ns, dtype=np.int64)
+        for begin, end in pairwise([*begins.tolist(), len(on)]):
+            number = int(on[begin])
+            latest[begin] = max(latest[begin], self._latest.get(number, INT64_MIN))
+            np.maximum.accumulate(latest[begin:end], out=latest[begin:end])
+            self._latest[number] = int(latest[end - 1])
+        early = difference(latest, ns)
+        found = early > USUAL_NS
+        if found.any():
+            self.events += int(np.count_nonzero(found))
+            self.size_ns = max(self.size_ns, int(early.max()))
+            self.streams.update(on[found].tolist())
             if self.first is None:
-                self.first = int(packet[found].min())
+                self.first = int(packet[rows[found]].min())
 
 
 _MOST_APART: Final = 256

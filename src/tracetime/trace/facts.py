@@ -367,18 +367,18 @@ class TraceFacts(TraceAbilities):
 
     @property
     def events_backwards(self) -> int:
-        """The number of events earlier than the one before them, where the format forbids it."""
+        """The number of events earlier than one before them, where the format forbids it."""
         return _events(self.notes("stream-backwards"))
 
     @property
     def backwards_packet(self) -> int | None:
-        """The packet of the first event that is earlier than the one before it."""
+        """The packet of the first event that is earlier than one before it."""
         found = next(self.notes("stream-backwards"), None)
         return None if found is None else found.packet
 
     @property
     def streams_backwards(self) -> list[str]:
-        """The names of the streams with events that are earlier than the one before them."""
+        """The names of the streams with events that are earlier than one before them."""
         found = next(self.notes("stream-backwards"), None)
         return [] if found is None else list(found.values["streams"])
 

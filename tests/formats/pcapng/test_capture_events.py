@@ -228,10 +228,10 @@ def test_time_that_runs_backwards_is_an_error(capture, monkeypatch, size):
     monkeypatch.setattr(trace_file, "BLOCK", 1)
     monkeypatch.setattr("tracetime.formats.trace_file.CHUNK", size)
     with open_trace(capture(b"".join([C.section(), C.interface(), *moved]))) as trace:
-        assert (trace.events_backwards, trace.backwards_packet) == (1, 10)
+        assert (trace.events_backwards, trace.backwards_packet) == (10, 10)
         (found,) = (one for one in diagnose(trace) if one.severity == "error")
     assert found.code == "stream-backwards"
-    assert found.title.startswith("time runs backwards in interface 0: 1 event")
+    assert found.title.startswith("time runs backwards in interface 0: 10 events up to 1 h 0 min")
 
 
 def test_small_steps_and_other_interfaces_are_no_step_back(capture):

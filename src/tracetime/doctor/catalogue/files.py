@@ -271,7 +271,7 @@ ROWS: Final = (
         "stream-backwards",
         {"error": ""},
         "In a stream, events are earlier than what comes before them.",
-        title="time runs backwards in {stream}: {events} earlier than what comes before",
+        title="time runs backwards in {stream}: {events}{by} earlier than what comes before",
         why=(
             "A CTF tracer writes the events of a stream in the order of their times, a capture has "
             "the packets of an interface in that order but for some ms (more than 1 s is told), "

@@ -64,6 +64,20 @@ _KINDS: Final[Mapping[str, Kind]] = {
         "Whatever wrote the file kept no times, so nothing says when the packets came.",
         "Capture again with a program that stamps packets, or convert from the first file.",
     ),
+    "early": Kind(
+        "warning",
+        "They were stamped by a clock that counts from the boot of a machine, or was never set, or "
+        "they count a longer unit than the interface says (if_tsresol). Nothing else in the file "
+        "says when they were.",
+        "Add what the times lack (`editcap -t SECONDS`), or write the unit that they count "
+        "(if_tsresol).",
+    ),
+    "late": Kind(
+        "error",
+        "The interface says that its times count a longer unit than they do (if_tsresol), so they "
+        "are beyond int64 ns: the packets have no time.",
+        "Write the unit that they count (if_tsresol: 9 for ns).",
+    ),
     "forward": Kind(
         "info",
         "Nothing came for far longer than all the rest of the capture lasts; or the clock was set "

@@ -135,7 +135,7 @@ class _FirstPass:
         dropped_at: the number of the first event after some of them.
         missing, missing_at: of these the packets, and the number of the first event after some.
         uncounted, uncounted_at: how many counts are unknown, and likewise.
-        backwards: of each stream whose time runs backwards: how many events are earlier than the
+        backwards: of each stream whose time runs backwards: how many events are earlier than
             one before them, the number of the first, and the stream.
     """
 
@@ -147,7 +147,7 @@ class _FirstPass:
         self.dropped_at: int | None = None
         self.missing = self.uncounted = 0
         self.missing_at = self.uncounted_at = 0
-        self.backwards: list[tuple[int, int, str]] = []
+        self.backwards: list[tuple[int, int, str, int]] = []
 
     def take(self, facts: Mapping[str, Any]) -> None:
         """Take a frame of the worker."""
@@ -163,8 +163,9 @@ class _FirstPass:
         elif "dropped" in facts:
             self._drop(*facts["dropped"])
         elif "backwards" in facts:
-            events, at, stream = facts["backwards"]
-            self.backwards.append((int(events), int(at), printable(str(stream), _LONGEST_NAME)))
+            events, at, stream, size_ns = facts["backwards"]
+            name = printable(str(stream), _LONGEST_NAME)
+            self.backwards.append((int(events), int(at), name, int(size_ns)))
 
     def _drop(self, events: int, packets: int, is_known: bool, at: int) -> None:
         self.dropped = min(self.dropped + events + packets, INT64_MAX)
@@ -217,9 +218,11 @@ class CtfTrace(RecordTrace):
         if code == "events-dropped" and found.dropped:
             yield Note(code, packets=(found.dropped_at or 0,), events=found.dropped)
         elif code == "stream-backwards":
-            events = sum(events for events, _, _ in found.backwards)
-            first = min((at for _, at, _ in found.backwards), default=None)
-            yield from backwards(events, first, [f"stream {one}" for _, _, one in found.backwards])
+            events = sum(one[0] for one in found.backwards)
+            first = min((one[1] for one in found.backwards), default=None)
+            size_ns = max((one[3] for one in found.backwards), default=None)
+            streams = [f"stream {one[2]}" for one in found.backwards]
+            yield from backwards(events, first, streams, size_ns)
         elif code == "parts-passed-over":
             if self._copies is None and Copies(found.identities).are_possible:
                 for _ in self._until_damage(self._read_records(False)):
@@ -254,11 +257,11 @@ class CtfTrace(RecordTrace):
         return warnings + [
             TraceWarning(
                 f"time runs backwards in stream {stream}: {count(events, 'event')} earlier than "
-                "the one before",
+                "what comes before",
                 0,
                 at,
             )
-            for events, at, stream in found.backwards[:_MOST_WARNINGS]
+            for events, at, stream, _ in found.backwards[:_MOST_WARNINGS]
         ]
 
     def prepare(self, names: bool) -> None:

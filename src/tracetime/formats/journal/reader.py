@@ -72,7 +72,7 @@ class JournalTrace(RecordTrace):
             assert self._journal is not None
             found = self._journal.backwards
             first = int(found[0]) if len(found) else None
-            yield from backwards(len(found), first, self._journal.boots_backwards)
+            yield from backwards(len(found), first, self._journal.boots_backwards, None)
 
     def _assumed(self) -> dict[ClockId, ClockId]:
         """MONOTONIC of each boot."""

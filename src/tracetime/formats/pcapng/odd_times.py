@@ -10,7 +10,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tracetime.clocks.known_offsets import UNIX_NS
 from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.clocks.wall_time import format_wall_time
 from tracetime.formats.source_times import USUAL_NS
 from tracetime.graph.values import Values, difference
 from tracetime.text import count, duration
@@ -18,6 +20,11 @@ from tracetime.trace.notes import Note
 
 _SINCE_1973_NS: Final = 10**17
 """Captures are younger; a clock that was never set begins in 1970."""
+_COARSER: Final = {
+    1000: "a unit 1,000 times as long",
+    10**6: "a unit 10^6 times as long",
+    10**9: "a unit 10^9 times as long",
+}
 _YEAR_NS: Final = 31_557_600 * 10**9
 _FEW: Final = 3
 """So many turns from one interface to another show that their clocks differ."""
@@ -124,6 +131,7 @@ class CaptureTimes:
     def __init__(self) -> None:
         self._jumps: dict[int, _Jumps] = {}
         self._zeros: list[_PacketTimes] = []
+        self._beyond: list[_PacketTimes] = []
         self._times: dict[int, _PacketTimes] = {}
         self._turns: dict[tuple[int, int], _Turns] = {}
         self._last: tuple[int, int] | None = None
@@ -148,6 +156,11 @@ class CaptureTimes:
         for interface, *times in zip(*(one.tolist() for one in groups), strict=True):
             found, known = _PacketTimes(*times), self._times.get(interface)
             self._times[interface] = found if known is None else known.merge(found)
+
+    def add_beyond(self, ticks: Values, number: Values) -> None:
+        """Look at packets whose time does not fit in int64 ns."""
+        if len(ticks):
+            self._beyond.append(_times_of(ticks, number))
 
     def _add_turns(self, on: Values, ns: Values, number: Values) -> None:
         if self._last is not None:
@@ -189,6 +202,8 @@ class CaptureTimes:
             *self._apart(names),
             *self._overlapping(sections),
             *self._forward(names),
+            *self._early(),
+            *self._too_late(),
         ]
 
     def mixed(self) -> dict[int, tuple[int, int, int]]:
@@ -225,6 +240,38 @@ class CaptureTimes:
         if packets >= _MANY and len({at for one in together for at in one[2:]}) == 1:
             what = f"no packet has a time of its own: all {packets:,} have the same"
             yield _note("equal", what, packets, together[0].first, None)
+
+    def _too_late(self) -> Iterator[Note]:
+        """The note about packets beyond int64 ns that are right where their ticks are ns."""
+        packets = sum(one.packets for one in self._beyond)
+        if packets and all(at in UNIX_NS for one in self._beyond for at in one[2:]):
+            least_ns = min(one.least_ns for one in self._beyond)
+            what = (
+                f"{count(packets, 'packet')} beyond the year 2262: as ns they begin at "
+                f"{format_wall_time(least_ns)} (tsresol)"
+            )
+            yield _note("late", what, packets, self._beyond[0].first, None)
+
+    def _early(self) -> Iterator[Note]:
+        """The note about a capture that lies in the first years after 1970."""
+        every = self._times.values()
+        least_ns, most_ns = (
+            min((one.least_ns for one in every), default=0),
+            max((one.most_ns for one in every), default=INT64_MAX),
+        )
+        packets = sum(one.packets for one in every)
+        if not 0 < least_ns <= most_ns < _SINCE_1973_NS or packets < _MANY:
+            return
+        first = min(one.first for one in every)
+        what = f"all {count(packets, 'packet')} are in 1970: {duration(least_ns)} after its begin"
+        for factor, unit in _COARSER.items():
+            if least_ns * factor in UNIX_NS and most_ns * factor in UNIX_NS:
+                at = format_wall_time(least_ns * factor)
+                what = (
+                    f"all {count(packets, 'packet')} are in 1970: with times in {unit} they begin "
+                    f"at {at} (tsresol)"
+                )
+        yield _note("early", what, packets, first, least_ns)
 
     def _apart(self, names: Sequence[str]) -> Iterator[Note]:
         noted = set()

@@ -150,6 +150,9 @@ class CaptureTrace(RecordTrace):
             fits = batch.columns["fits"] != 0
             placed = [batch.columns[name][fits] for name in ("interface", "ns", "number")]
             self._odd_times.add(*placed)
+            self._odd_times.add_beyond(
+                *(batch.columns[name][~fits] for name in ("ticks", "number"))
+            )
             self._backward_streams.add(*(one[placed[1] != 0] for one in placed))
             self._resolutions.add(*(one[fits] for one in _stamps(batch.columns, self._whole)))
         return FileClocks(ClockGraph(), _REALTIME, [0])
@@ -222,7 +225,7 @@ class CaptureTrace(RecordTrace):
                 # It goes back from one clock to the other: a note of its own says so.
                 return
             names = map(self._interface_name, sorted(found.streams))
-            yield from backwards(found.events, found.first, list(names))
+            yield from backwards(found.events, found.first, list(names), found.size_ns)
 
     def _interface_name(self, number: int) -> str:
         name = self._read_whole.interfaces[number][1]

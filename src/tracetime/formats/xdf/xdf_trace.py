@@ -224,7 +224,7 @@ class XdfTrace(RecordTrace):
                 f"stream {number} ({printable(headers[number].name)})"
                 for number in sorted(found.streams)
             ]
-            yield from backwards(found.events, found.first, names)
+            yield from backwards(found.events, found.first, names, found.size_ns)
 
     def _read_backward_streams(self) -> BackwardStreams:
         if self._backward_streams is None:

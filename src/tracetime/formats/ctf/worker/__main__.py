@@ -8,8 +8,8 @@ of JSON; where it has "columns", the bytes of these arrays follow, in this order
     {"first": [i, ns]}  the first event of a stream: the number of its trace, and when it was
     {"dropped": [...]}  what its tracer says that it dropped: events, packets, whether it says how
                         many, event number
-    {"backwards": [...]}  events earlier than the one before them in their stream: how many, the
-                        number of the first, the stream; only without "rows"
+    {"backwards": [...]}  events earlier than one before them in their stream: how many, the number
+                        of the first, the stream, by how many ns; only without "rows"
     {"columns": {...}}  events: see `Batch`
     {"error": text}     what is wrong in the trace in "folder"; the last frame
     {"end": n}          there is no more
@@ -187,7 +187,7 @@ class Reader:
         self._stream = ""
         self._trace = 0
         self._begins = False
-        self._last = self._backwards = self._backwards_at = 0
+        self._latest = self._backwards = self._backwards_at = self._most_early = 0
         self._take = {
             bt2._StreamBeginningMessageConst: self._begin_stream,
             bt2._PacketBeginningMessageConst: self._begin_packet,
@@ -217,8 +217,10 @@ class Reader:
     def end_stream(self) -> None:
         """Tell of the stream that has been read."""
         if self._backwards:
-            _write(_line({"backwards": [self._backwards, self._backwards_at, self._stream]}))
-        self._last = self._backwards = 0
+            size_ns = self._most_early * SECOND_NS // self._frequency
+            told = [self._backwards, self._backwards_at, self._stream, size_ns]
+            _write(_line({"backwards": told}))
+        self._latest = self._backwards = self._most_early = 0
 
     def _begin_stream(self, message: Any) -> None:
         self.end_stream()
@@ -284,11 +286,12 @@ class Reader:
 
     def _check_order(self, message: Any) -> None:
         cycles = message.default_clock_snapshot.value
-        if cycles < self._last:
+        if cycles < self._latest:
             if not self._backwards:
                 self._backwards_at = self.n_events
             self._backwards += 1
-        self._last = cycles
+            self._most_early = max(self._most_early, self._latest - cycles)
+        self._latest = max(self._latest, cycles)
 
     def _add_row(self, message: Any, at_ns: int) -> None:
         batch = self.batch
