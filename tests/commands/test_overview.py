@@ -109,7 +109,7 @@ def test_several_files_lie_to_each_other(tracetime, write):
     code, out, _ = tracetime(*paths)
     assert code == 0
     assert out.startswith("a.pftrace: on the clock of the first file\nb.pftrace: nothing ties it")
-    assert "To tie them: " in out
+    assert "why not, and what would tie them  tracetime merge " in out
     assert len(out.splitlines()) <= 12
 
 
@@ -182,3 +182,31 @@ def test_of_a_job_of_pytorch_the_rank_and_the_devices_are_told(tracetime, name):
     _, out, _ = tracetime(path)
     assert out.startswith(f"{path}: PyTorch profile, 40,573 events of 2 clocks over 729 ms\n")
     assert "It is of rank 0 of 2 (nccl), 8 x NVIDIA A100-PG509-200.\n" in out
+
+
+def test_a_title_takes_two_lines_rather_than_being_cut(tracetime, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = tracetime(ROOT / "demo" / "rank0.json.gz")
+    assert code == 0
+    assert "kernels begin up to 10 us before\n    the call that launched them [" in out
+
+
+def test_events_of_no_time_are_not_where_a_trace_begins(tracetime, write):
+    named = b'{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "a"}}'
+    event = b'{"ph": "i", "name": "b", "ts": 9000000000, "pid": 1}'
+    _, out, _ = tracetime(write(b"[%b, %b]" % (named, event), "t.json"))
+    assert "2 events of 1 clock over 0 ns\n" in out
+
+
+def test_of_a_recording_of_clocks_its_clocks_come_next(tracetime, write):
+    path = write(b"BOOTTIME,MONOTONIC\n1000,900\n2000,1900\n", "t.csv")
+    shown = json.loads(tracetime(path, "--json")[1])
+    assert [one["command"].split()[1] for one in shown["next"]] == ["clocks", "report", "convert"]
+
+
+def test_a_file_is_ahead_of_the_first_one_or_behind(tracetime):
+    ranks = [ROOT / "demo" / f"rank{n}.json.gz" for n in (0, 1)]
+    assert "rank1.json.gz: its clock is 40 ms ahead of rank0.json.gz, ± " in tracetime(*ranks)[1]
+    assert (
+        "rank0.json.gz: its clock is 40 ms behind rank1.json.gz, ± " in tracetime(*ranks[::-1])[1]
+    )

@@ -319,10 +319,11 @@ def place(file: FileReport, report: MergeReport) -> str:
         )
         bar = f"{why}: the bar is open"
     else:
-        bar = f"{half_width(file.half_width_ns)}, {half_width(file.worst_half_width_ns)} at worst"
+        bar = f"{half_width(file.half_width_ns)} ({half_width(file.worst_half_width_ns)} at worst)"
     drift = drift_text(file.drift_ppm, file.drift_half_ppm)
     first = report.trace_time or printable(report.files[0].name)
-    text = f"{signed_duration(file.offset_ns)} to {first}, {drift}, {bar}"
+    side = "behind" if file.offset_ns > 0 else "ahead of"
+    text = f"its clock is {duration(abs(file.offset_ns))} {side} {first}, {bar}; drift {drift}"
     if file.read_twice:
         text += (
             f"; its clock was set back and may have read {file.read_twice} of 257 instants twice"

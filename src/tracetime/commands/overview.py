@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +37,8 @@ _MOST_FINDINGS: Final = 3
 _MOST_FILES: Final = 4
 _MOST_NEXT: Final = 3
 _LONGEST_ABOUT: Final = 100
-_SHORTEST_TITLE: Final = 30
-"""Of a finding; a title is cut, so that it takes one line."""
+_LONGEST_TITLE: Final = 300
+_MOST_LINES: Final = 12
 
 
 class NextCommand(NamedTuple):
@@ -206,7 +207,7 @@ def overview(trace: Trace) -> Overview:
         _verdict(survey, findings),
         findings,
         bar,
-        list(_next(trace, findings, has_bars=bar is not None))[:_MOST_NEXT],
+        list(_next(trace, findings, survey, has_bars=bar is not None))[:_MOST_NEXT],
         trace.ROW,
     )
 
@@ -226,10 +227,12 @@ def _worst_bar(survey: Survey) -> WorstBar | None:
 def _span(survey: Survey) -> tuple[int | None, int | None]:
     """The trace times of the first and the last event that has one."""
     from tracetime.clocks.int_arrays import is_any_of
-    from tracetime.errors import PLACED
+    from tracetime.errors import ONE_SIDED, PLACED, RESOLVED
 
     counted = survey.counted
-    placed = is_any_of(counted.status, PLACED)
+    placed = is_any_of(counted.status, (RESOLVED, ONE_SIDED))
+    if not placed.any():
+        placed = is_any_of(counted.status, PLACED)
     if not placed.any():
         return None, None
     return int(counted.least_ns[placed].min()), int(counted.most_ns[placed].max())
@@ -244,7 +247,9 @@ def _verdict(survey: Survey, findings: Sequence[Finding]) -> Verdict:
     return "right" if len(survey.infos) > 1 else "unchecked"
 
 
-def _next(trace: Trace, findings: Sequence[Finding], has_bars: bool) -> Iterator[NextCommand]:
+def _next(
+    trace: Trace, findings: Sequence[Finding], survey: Survey, has_bars: bool
+) -> Iterator[NextCommand]:
     """The commands that may come next, the most useful first."""
     path = shlex.quote(trace.path if trace.path != "-" else "FILE")
     stem = (
@@ -257,7 +262,12 @@ def _next(trace: Trace, findings: Sequence[Finding], has_bars: bool) -> Iterator
 
     if any(finding.severity != "info" for finding in findings):
         yield typed("doctor", "", "why, and what to do")
-    if trace.has_slices:
+    if sum(survey.used.values()) < max(
+        (info.snapshots for info in survey.infos.values()), default=0
+    ):
+        yield typed("clocks", partial, "its clocks, and their ties")
+        yield typed("report", f" -o {stem}.html{partial}", "pictures of its clocks")
+    elif trace.has_slices:
         if has_bars or not trace.perfetto_reads:
             why = "in Perfetto, at better times"
             yield typed("bake", f" -o {stem}-baked.pftrace{partial}", why)
@@ -275,7 +285,7 @@ def _next(trace: Trace, findings: Sequence[Finding], has_bars: bool) -> Iterator
 
 
 def _lines(shown: Overview, names: Mapping[ClockId, str]) -> Iterator[str]:
-    """The overview in lines, twelve at most."""
+    """The overview in lines, `_MOST_LINES` at most."""
     span = ""
     if shown.first_ns is not None and shown.last_ns is not None:
         span = f" over {duration(shown.last_ns - shown.first_ns)}"
@@ -287,12 +297,8 @@ def _lines(shown: Overview, names: Mapping[ClockId, str]) -> Iterator[str]:
     findings = [one.with_names(names) for one in shown.findings]
     yield f"Is its time right? {_answer(shown.verdict, findings)}."
     bad = [one for one in findings if one.severity != "info"]
-    for finding in bad[:_MOST_FINDINGS]:
-        head, code = f"  {finding.severity}: ", f" [{finding.code}]"
-        room = shutil.get_terminal_size().columns - len(head) - len(code) - 1
-        yield f"{head}{printable(finding.title, max(room, _SHORTEST_TITLE))}{code}"
-    if len(bad) > _MOST_FINDINGS:
-        yield f"  and {len(bad) - _MOST_FINDINGS:,} more"
+    others = 3 + bool(shown.about) + (shown.worst_bar is not None) + len(shown.next)
+    yield from _finding_lines(bad, _MOST_LINES - others)
     if shown.worst_bar is not None:
         clock, width, left_out = shown.worst_bar
         text = half_width(float("nan") if width is None else width)
@@ -300,6 +306,26 @@ def _lines(shown: Overview, names: Mapping[ClockId, str]) -> Iterator[str]:
         name = printable(names.get(clock) or str(clock))
         yield f"The widest error bar is {text} ({name}){more}."
     yield from _next_lines(shown.next)
+
+
+def _finding_lines(bad: Sequence[Finding], room: int) -> Iterator[str]:
+    """The worst findings, their titles in full where so many lines have room for them."""
+    columns = shutil.get_terminal_size().columns
+    more = len(bad) - _MOST_FINDINGS
+    for left, finding in zip(range(min(len(bad), _MOST_FINDINGS) - 1, -1, -1), bad, strict=False):
+        lines = textwrap.wrap(
+            f"{finding.severity}: {printable(finding.title, _LONGEST_TITLE)} [{finding.code}]",
+            columns - 1,
+            initial_indent="  ",
+            subsequent_indent="    ",
+            max_lines=max(room - left - (more > 0), 1),
+            placeholder=f"… [{finding.code}]",
+            break_on_hyphens=False,
+        )
+        room -= len(lines)
+        yield from lines
+    if more > 0:
+        yield f"  and {more:,} more"
 
 
 def _answer(verdict: Verdict, findings: Sequence[Finding]) -> str:
@@ -359,9 +385,6 @@ def _lines_together(report: MergeReport) -> Iterator[str]:
     yield from (f"contradiction: {line}" for line in wrong[:1])
     if len(wrong) > 1:
         yield f"and {count(len(wrong) - 1, 'more contradiction')}"
-    advice = next((file.advice for file in report.files if file.advice), None)
-    if advice is not None:
-        yield f"To tie them: {printable(advice)}"
 
 
 def _next_together(files: Sequence[str], report: MergeReport) -> Iterator[NextCommand]:
@@ -371,6 +394,8 @@ def _next_together(files: Sequence[str], report: MergeReport) -> Iterator[NextCo
         yield NextCommand(f"tracetime merge {every} -o merged.pftrace", why)
         ends = " ".join(shlex.quote(file.name) for file in report.files[:2])
         yield NextCommand(f"tracetime merge {every} --explain {ends}", "what ties these two")
+    else:
+        yield NextCommand(f"tracetime merge {every}", "why not, and what would tie them")
     yield NextCommand(f"tracetime doctor {every}", "what is wrong within each")
     if not report.is_tied:
         for file in files[:2]:

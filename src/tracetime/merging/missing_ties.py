@@ -65,22 +65,24 @@ def _separate_stretches(one: MergedFile, other: MergedFile) -> Iterator[tuple[in
 
 
 def advice(one: MergedFile, other: MergedFile) -> str:
-    """The options of `merge` that would tie two files, in words."""
+    """The options of `merge` that would tie two files, a line for each case."""
     first, second = one.name, other.name
     names = printable(shlex.quote(f"{first},{second}"))
     wall = _has_realtime(one) and _has_realtime(other)
     here, there = ("REALTIME",) * 2 if wall else (_clock(one), _clock(other))
     sync = printable(shlex.quote(f"{first}:{here}={second}:{there}+0ms+-10ms"))
-    same = f"if they are of one boot of one machine, give --same {names}; "
-    if not (one.has_kernel_clock and other.has_kernel_clock):
-        same = ""
-    return (
-        f"{same}if you know how far apart two of their clocks are, give --sync {sync} with your "
-        f"numbers (when {there} of {printable(second)} reads t, {here} of {printable(first)} reads "
-        "t + 0 ms, give or take 10 ms: nothing checks this half-width, you vouch for it); if one "
-        "event is in both, name it by --at; if they exchange messages or take part in collectives, "
-        "name these by --match or --together"
-    )
+    lines = [
+        f"if you know how far apart two of their clocks are: --sync {sync} with your numbers",
+        f"  (when {there} of {printable(second)} reads t, {here} of {printable(first)} reads t + "
+        "0 ms, give or take 10 ms: you vouch for it)",
+        "if one event is in both: --at NAME",
+        "if they exchange messages or take part in collectives: --match or --together",
+    ]
+    if wall:
+        lines.insert(0, "if their wall clocks are within 20 ms of UTC: --assume-wall-clock 20ms")
+    if one.has_kernel_clock and other.has_kernel_clock:
+        lines.insert(0, f"if they are of one boot of one machine: --same {names}")
+    return "\n  ".join(lines)
 
 
 def _has_realtime(file: MergedFile) -> bool:

@@ -216,7 +216,7 @@ class MergeReport(Document):
                 continue
             if file.advice is not None:
                 name = printable(file.name)
-                raise UsageError(f"nothing ties {name} to {first}: {file.advice}")
+                raise UsageError(f"nothing ties {name} to {first}:\n  {file.advice}")
             if file.why_not is not None:
                 on = "" if self.trace_time is None else f" on {self.trace_time}"
                 raise UsageError(f"{printable(file.name)} has no place{on}: {file.why_not}")
