@@ -119,13 +119,14 @@ class Ranks(NamedTuple):
         return times - self.firsts_ns[number] + self.firsts_ns[0]
 
 
-def kineto_ranks(folder: Path, seed: int, *, ranks: int = 4, jitter: bool = True) -> Ranks:
+def kineto_ranks(
+    folder: Path, seed: int, *, ranks: int = 4, jitter: bool = True, steps: int = 600
+) -> Ranks:
     """Ranks that meet in an all-reduce every 50 ms, each from its own start on, for 30 s.
 
     They arrive with a lognormal jitter of median 300 us, and leave together within 5 us.
     """
     random = np.random.default_rng(seed)
-    steps = 600
     waits = (
         random.lognormal(np.log(300e3), 1, (steps, ranks)) if jitter else np.full((steps, 1), 3e5)
     )

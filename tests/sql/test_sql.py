@@ -53,6 +53,32 @@ def ask(write):
         one.close()
 
 
+def test_came_before_is_the_order_of_the_graph(ask, write):
+    times = [1000, 1104, 1150, 2000, 10**6]
+    pairs = ", ".join(f"({a}, {b})" for a in times for b in times)
+    answers = ask(
+        CLOCK_SYNC,
+        "select a, b, came_before(a, 'MONOTONIC', b, 'BOOTTIME') "
+        f"from (values {pairs}) t(a, b) order by a, b",
+    )
+    with open_trace(write(CLOCK_SYNC)) as opened:
+        for a, b, found in answers:
+            wanted = opened.clocks.order((a, "MONOTONIC"), (b, "BOOTTIME"), margin=True)
+            name = {-1: "yes", 0: "undecided", 1: "no"}[wanted.order]
+            assert list(found.values()) == [name, wanted.least_ns, wanted.most_ns]
+    assert len({found["answer"] for *_, found in answers}) > 1
+
+
+def test_came_before_is_null_of_nothing_and_refuses_unknown_clocks(ask):
+    sql = (
+        "select came_before(null, 'MONOTONIC', 1, 'BOOTTIME'), came_before(1, null, 1, 'BOOTTIME')"
+    )
+    assert ask(CLOCK_SYNC, sql) == [(None, None)]
+    sql = "select came_before(1, 'MONOTONIC', 1, 'BOOTTIME')"
+    with pytest.raises(UsageError, match=r"came_before\(.*trace\)"):
+        ask(CLOCK_SYNC, CLOCK_SYNC, sql)
+
+
 # The tables
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Where events go: the best estimate, or where Perfetto puts them anyway.",
 )
+@click.option("--strip", is_flag=True, help="Keep no error bars, boot ids and host names.")
 @limit_options
 @json_option
 def command(
@@ -42,6 +43,7 @@ def command(
     reading: dict[str, Any],
     out: str,
     policy: PolicyName,
+    strip: bool,
     as_json: bool,
     **limits: Any,
 ) -> None:
@@ -73,7 +75,7 @@ def command(
         progress.follow(open_as_one(trace, **reading, domains=domains)) as opened,
         file_for(out, ".pftrace") as file,
     ):
-        summary = bake(opened, file, policy=policy)
+        summary = bake(opened, file, policy=policy, strip=strip)
         warn_of_absent_in(opened.clocks, domains)
     if to_stdout:
         if summary.truncated is not None:

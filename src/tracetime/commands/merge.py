@@ -86,6 +86,8 @@ class Merge(TypedDict):
     metavar="HALF",
     help="Take wall clocks for right within HALF: 20ms.",
 )
+@click.option("--strip", is_flag=True, help="Keep no error bars, boot ids and host names.")
+@click.option("--error-tracks", is_flag=True, help="Add tracks of how far off events can be.")
 @click.option(
     "--explain", nargs=2, metavar="A B", help="Tell the evidence between these two files, too."
 )
@@ -103,6 +105,8 @@ def command(  # noqa: PLR0913  a parameter for each option
     collective_ends: str | None,
     assume_wall_clock: str | None,
     at: str | None,
+    strip: bool,
+    error_tracks: bool,
     explain: tuple[str, str] | None,
     reading: dict[str, Any],
     as_json: bool,
@@ -110,20 +114,17 @@ def command(  # noqa: PLR0913  a parameter for each option
 ) -> None:
     """Put TRACES of several clocks on one timeline.
 
-    Say what ties them to each other, and how far off that may be.
+    Say what ties them, and how far off that may be.
 
     With -o NAME.pftrace, write one Perfetto trace of all events, on BOOTTIME of the first file; the
     drift of each file is corrected all along.
 
-    With -o NAME.zip, write an archive of the files as they are, with a manifest by which Perfetto
-    shows them on one timeline. It holds one constant offset a file, and so drops their drift; what
-    that costs is printed.
+    With -o NAME.zip, write an archive of the files as they are, with a manifest of one constant
+    offset each, for Perfetto; what dropping their drift costs is printed.
 
     \b
     Examples:
-      tracetime merge rank0.json rank1.json
       tracetime merge rank0.json rank1.json -o ranks.pftrace
-      tracetime merge a.pftrace b.pftrace -o merged.zip
       tracetime merge a.gz b.gz --sync a.gz:REALTIME=b.gz:REALTIME+250ms+-1ms
       tracetime merge a.json b.json --at start -o aligned.pftrace
       tracetime merge a.json b.json c.json --explain a.json c.json
@@ -142,6 +143,8 @@ def command(  # noqa: PLR0913  a parameter for each option
             collective_ends=collective_ends,
             assume_wall_clock=assume_wall_clock,
             at=at,
+            strip=strip,
+            error_tracks=error_tracks,
             explain=explain,
             **reading,
             domains=domains_of(limits),

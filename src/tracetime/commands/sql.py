@@ -131,6 +131,10 @@ def command(  # noqa: PLR0913  a parameter for each option
     earliest(...) and latest(...) are its error bar, always by the tube. They are NULL where a
     timestamp does not convert. With several traces they take a fourth argument, trace.
 
+    came_before(ts, 'A', ts, 'B') says whether the first reading was before the second: its field
+    answer is yes, no or undecided, and the time from the one to the other is between least_ns and
+    most_ns. With several traces it takes a fifth argument, trace.
+
     trace_time('12.5s') is the trace time so long after the start; '14:48:40.5' is a time of day of
     REALTIME, in UTC, on the day of the start; a date and time is in ISO 8601. With several traces
     trace_time takes a second argument, trace.

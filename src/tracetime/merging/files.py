@@ -21,6 +21,7 @@ from tracetime.merging.manifest_reading import MOST_BYTES, Manifest, read_manife
 from tracetime.merging.threads import each
 from tracetime.text import did_you_mean, of_file, printable
 from tracetime.trace.abilities import MachineFacts
+from tracetime.trace.open_options import OrderSource
 from tracetime.trace.trace import Trace
 
 BOOTTIME = ClockId(BUILTIN_IDS["BOOTTIME"])
@@ -135,6 +136,8 @@ def _traces(path: str, reading: Mapping[str, Any], left_out: list[str]) -> Itera
         return
     with archive:
         manifest = manifest_of(archive)
+        ties = (None if manifest is None else manifest.ties) or {}
+        orders: OrderSource | None = ties.get("orders")
         archive.check_traces()
         for name, why in archive.left_out.items():
             if name not in archive.manifests:
@@ -142,7 +145,7 @@ def _traces(path: str, reading: Mapping[str, Any], left_out: list[str]) -> Itera
         if archive.damage is not None:
             left_out.append(f"{printable(path)}: {archive.damage}")
         for name in archive.members:
-            yield _OpenTrace(archive.open(name), path, name, manifest)
+            yield _OpenTrace(archive.open(name, orders), path, name, manifest)
 
 
 def _with_machine_names(file: MergedFile) -> MergedFile:

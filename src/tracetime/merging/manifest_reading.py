@@ -19,7 +19,7 @@ from tracetime.text import printable
 TIES: Final = "tracetime_merge"
 """The attribute that has the options of `merge`, as JSON."""
 _LISTS: Final = ("sync", "match", "together", "same", "different")
-_TEXTS: Final = ("collective_ends", "assume_wall_clock", "at")
+_TEXTS: Final = ("collective_ends", "assume_wall_clock", "at", "orders")
 
 VERSION: Final = 1
 MOST_BYTES: Final = 16 << 20
@@ -143,6 +143,8 @@ class Manifest:
             return None
         lists = (found.get(name, []) for name in _LISTS)
         if not all(isinstance(one, list) and all(isinstance(t, str) for t in one) for one in lists):
+            return None
+        if found.get("orders", "flows") != "flows":
             return None
         return found if all(isinstance(found.get(name, ""), str) for name in _TEXTS) else None
 

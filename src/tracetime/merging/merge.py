@@ -17,7 +17,7 @@ from tracetime.errors import UsageError
 from tracetime.merging.files import MergedFile
 from tracetime.merging.manifest_reading import TIES
 from tracetime.merging.merged_traces import MergedTraces
-from tracetime.merging.perfetto_output import ENDING, write_trace
+from tracetime.merging.perfetto_output import ENDING, names_of, write_trace
 from tracetime.merging.report import FileReport, MergeReport, report_of
 from tracetime.text import printable
 from tracetime.trace.open_options import MAX_CLOCKS, MAX_EXPANSION, MAX_TUBES, OrderSource
@@ -38,6 +38,8 @@ def merge(  # noqa: PLR0913  the options of the command
     assume_wall_clock: str | None = None,
     explain: tuple[str, str] | None = None,
     at: str | None = None,
+    strip: bool = False,
+    error_tracks: bool = False,
     partial: bool = False,
     max_expansion: int = MAX_EXPANSION,
     max_clocks: int = MAX_CLOCKS,
@@ -68,6 +70,10 @@ def merge(  # noqa: PLR0913  the options of the command
         assume_wall_clock: how far from UTC any wall clock is at most whose kernel does not say it
             itself, such as `20ms`; nothing checks it. None to assume nothing.
         at: an event that all files have: the first of this name happened in all of them at once.
+        strip: leave out what a .pftrace would keep of its files, so that it has no error bars, the
+            ids of boots, and the names of machines.
+        error_tracks: add tracks to a .pftrace that show in the Perfetto UI how far off the events
+            of each clock can be.
         explain: two files of which the report tells the evidence.
         partial, max_expansion, max_clocks, max_tubes, domains, orders: how each file is read, as
             of `open_trace`.
@@ -87,6 +93,10 @@ def merge(  # noqa: PLR0913  the options of the command
             f"{os.fspath(out)!r} ends in neither {ENDING}, a Perfetto trace of all events, nor "
             ".zip, an archive of the files with a perfetto_manifest"
         )
+    if (strip or error_tracks) and not (out and os.fspath(out).endswith(ENDING)):
+        raise UsageError(f"strip and error_tracks are for a trace: name the output {ENDING}")
+    if strip and error_tracks:
+        raise UsageError("error_tracks need what strip leaves out: give one of them")
     if processes < 0 or (processes and not hasattr(os, "fork")):
         raise UsageError(f"processes={processes}: 0, or more where processes can be forked (Linux)")
     ties: dict[str, Any] = {
@@ -118,8 +128,11 @@ def merge(  # noqa: PLR0913  the options of the command
         if out is None:
             return report
         if os.fspath(out).endswith(ENDING):
-            return replace(report, written=write_trace(traces, report, out, processes))
-        write_archive(traces, report, out, ties)
+            written = write_trace(
+                traces, report, out, processes, strip=strip, error_tracks=error_tracks
+            )
+            return replace(report, written=written)
+        write_archive(traces, report, out, ties | {"orders": orders})
         return report
 
 
@@ -182,8 +195,9 @@ def _entry(traces: MergedTraces, file: MergedFile, found: FileReport) -> dict[st
         )
     if len(file.machines) > 1:
         raise UsageError(f"{name} has several machines: the manifest written here names one a file")
-    machine = traces.boots.machine(file.number, file.home.machine)
-    entry: dict[str, Any] = {"path": _path(file), "machine": {"name": f"machine {machine}"}}
+    machine = traces.home(file.number).machine
+    name = names_of([one for one in traces.files if traces.home(one.number).machine == machine])
+    entry: dict[str, Any] = {"path": _path(file), "machine": {"name": name}}
     if file.number == 0:
         return entry
     if traces.home(file.number) == traces.home(0) and file.home.clock == _BOOTTIME:

@@ -116,7 +116,7 @@ class MergedTraces:
             self.ties = self._of_one_boot()
             self.ties += add_manifests(self.graph, self.files, self.boots)
             self.ties += add_span_calls(self.graph, self.files, self.boots)
-            if (reading or {}).get("orders") == "flows":
+            if any(file.trace.options.orders for file in self.files):
                 self.ties += add_flows_between(self.graph, self.files, self.boots)
             for text in given["sync"]:
                 self.ties.append(add_sync(self.graph, self.files, self.boots, text))
@@ -149,7 +149,7 @@ class MergedTraces:
             for name, value in (manifest.ties or {}).items():
                 if name in given:
                     given[name] += value
-                else:
+                elif name in found:
                     found[name] = found[name] or value
         return given, found
 

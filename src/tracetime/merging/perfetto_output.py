@@ -11,9 +11,10 @@ import os
 import re
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -27,6 +28,7 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.columns.arrays import known_of
 from tracetime.errors import OVERFLOW, PLACED
+from tracetime.formats import open_trace
 from tracetime.formats.perfetto.extension import BAKED_BY
 from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
 from tracetime.merging.files import MergedFile
@@ -38,10 +40,11 @@ from tracetime.merging.report import MergeReport
 from tracetime.merging.threads import ThreadJob, Threads
 from tracetime.text import of_file, printable
 from tracetime.trace.events_table import Columns
-from tracetime.verbs.event_baking.carrying import Carrier, SealedFile
+from tracetime.verbs.error_tracks import with_error_tracks
+from tracetime.verbs.event_baking.carrying import Carrier, SealedFile, StrippedFile
 from tracetime.verbs.event_baking.tracks import OutputNumbers
 from tracetime.verbs.event_baking.tube_times import KeptOrder
-from tracetime.verbs.event_baking.writing import write_events
+from tracetime.verbs.event_baking.writing import Output, write_events
 
 ENDING: Final = ".pftrace"
 
@@ -66,11 +69,17 @@ _MOST_RANK: Final = 10**9
 
 
 def write_trace(
-    traces: MergedTraces, report: MergeReport, out: str | os.PathLike[str], processes: int = 0
+    traces: MergedTraces,
+    report: MergeReport,
+    out: str | os.PathLike[str],
+    processes: int = 0,
+    *,
+    strip: bool = False,
+    error_tracks: bool = False,
 ) -> WrittenTrace:
     """Write all files as one Perfetto trace.
 
-    processes: as of `merge`.
+    processes, strip, error_tracks: as of `merge`.
 
     Raises:
         UsageError: nothing ties a file to the first; `out` cannot be written.
@@ -78,15 +87,27 @@ def write_trace(
     """
     report.check_tied()
     with whole_file(file_target(out)) as part, part.open("wb") as file:
-        writer = _Writer(traces, SealedFile(file, _MARK))
+        sealed = SealedFile(file, _MARK)
+        writer = _Writer(traces, StrippedFile(file) if strip else sealed)
         written = tuple(writer.write_all(processes))
+        if error_tracks:
+            file.flush()
+            sealed.append(_error_tracks(part))
         return WrittenTrace(os.fspath(out), file.tell(), writer.target, written, writer.names)
+
+
+def _error_tracks(path: Path) -> bytes:
+    """The packets of the tracks of errors of a trace that is written."""
+    with open_trace(path) as merged:
+        content, tracks = with_error_tracks(merged)
+        content.close()
+    return b"".join(data for _, data in tracks.inserted)
 
 
 class _RenumberingFile:
     """A file that renumbers packets before it writes them."""
 
-    def __init__(self, file: SealedFile, renumberer: Renumberer) -> None:
+    def __init__(self, file: Output, renumberer: Renumberer) -> None:
         self._file = file
         self._renumberer = renumberer
 
@@ -102,7 +123,7 @@ class _Writer:
         names: what each machine of the output is called, by its machine_id.
     """
 
-    def __init__(self, traces: MergedTraces, file: SealedFile) -> None:
+    def __init__(self, traces: MergedTraces, file: Output) -> None:
         self._traces = traces
         self._file = file
         self.target = target_of(traces)
@@ -121,7 +142,9 @@ class _Writer:
             # Every packet names the clock that its time is on.
             clocks.named_trace_clock = True
         homes = map(traces.home, range(len(traces.files)))
-        self._carrier = Carrier(traces.graph, self.target, homes, _MARK)
+        cut = [(file.name, file.trace.truncated) for file in traces.files]
+        truncated = "; ".join(f"{printable(name)}: {why}" for name, why in cut if why is not None)
+        self._carrier = Carrier(traces.graph, self.target, homes, _MARK, truncated)
         self._free_pid = OutputNumbers().free_pid
         self._described: set[int] = set()
         self._processes: Processes[WrittenFile] | None = None
@@ -145,7 +168,7 @@ class _Writer:
             if number == machine
         ]
         named = (name for _, name in of if name is not None)
-        return next(named, None) or _names_of([file for file, _ in of])
+        return next(named, None) or names_of([file for file, _ in of])
 
     def _begin(self) -> None:
         """Write the packets about all files: that they are baked, and the trace clock."""
@@ -346,8 +369,8 @@ def _from_zero(columns: Columns, written: WrittenFile) -> Columns:
     return columns | {"status": status}
 
 
-def _names_of(files: list[MergedFile]) -> str:
-    """The names of some files, with their ranks."""
+def names_of(files: Sequence[MergedFile]) -> str:
+    """The name of a machine that some files are of: theirs, with their ranks."""
     names = [printable(file.name) + _rank(file) for file in files[:_MOST_NAMES]]
     if len(files) > _MOST_NAMES:
         names.append(f"{len(files) - _MOST_NAMES} more")

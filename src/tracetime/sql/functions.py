@@ -20,6 +20,7 @@ from tracetime.sql.streams import Faults
 if TYPE_CHECKING:
     import duckdb
 
+    from tracetime.graph.clock_graph import ClockGraph
     from tracetime.sql.streams import View
     from tracetime.trace.trace import Trace
 
@@ -125,22 +126,40 @@ _Column: TypeAlias = pa.Array | pa.ChunkedArray
 FUNCTIONS: Final = ("to_clock", "earliest", "latest")
 
 
-class Convert:
-    """One function of SQL: (ts, from, to, trace) columns to a column of ns.
+class _OfClocks:
+    """A function of SQL that finds clocks of traces.
 
     Args:
-        which: `to_clock`, by the policy of the view; `earliest` or `latest`, by the tube.
         traces: by path.
         faults: keeps errors.
     """
 
-    def __init__(self, which: str, traces: Mapping[str, Trace], view: View, faults: Faults) -> None:
-        self._which = which
+    def __init__(self, traces: Mapping[str, Trace], view: View, faults: Faults) -> None:
         self._traces = traces
         self._view = view
         self._faults = faults
-        self._admitted: set[tuple[str | None, ClockId, ClockId]] = set()
         self._named = {name: clock for clock, name in view.labels.items()}
+
+    def _find(
+        self, path: str | None, call: str, one: str, other: str
+    ) -> tuple[ClockGraph, ClockId, ClockId]:
+        graph = trace_of(self._traces, path, call).clocks
+        src, dst = (self._named.get(text) or graph.clock(text) for text in (one, other))
+        return graph, src, dst
+
+
+class Convert(_OfClocks):
+    """One function of SQL: (ts, from, to, trace) columns to a column of ns.
+
+    Args:
+        which: `to_clock`, by the policy of the view; `earliest` or `latest`, by the tube.
+        traces, faults: see `_OfClocks`.
+    """
+
+    def __init__(self, which: str, traces: Mapping[str, Trace], view: View, faults: Faults) -> None:
+        super().__init__(traces, view, faults)
+        self._which = which
+        self._admitted: set[tuple[str | None, ClockId, ClockId]] = set()
 
     def __call__(self, ts: _Column, src: _Column, dst: _Column, trace: _Column) -> pa.Array:
         """Convert; null if a row does not convert, or one of its arguments is null.
@@ -171,8 +190,7 @@ class Convert:
 
     def _graph_convert(self, values: Any, start: str, end: str, path: str | None) -> Any:
         call = f"{self._which}(timestamp, 'MONOTONIC', 'BOOTTIME', trace)"
-        graph = trace_of(self._traces, path, call).clocks
-        src, dst = (self._named.get(text) or graph.clock(text) for text in (start, end))
+        graph, src, dst = self._find(path, call, start, end)
         policy, bars = self._view.policy, self._view.bars
         if self._which == "to_clock":
             if policy == "floor" and (path, src, dst) not in self._admitted:
@@ -183,6 +201,57 @@ class Convert:
             values, src, dst, policy="tube", bars=bars, bounds=True, errors="mask"
         )
         return getattr(bounds, self._which)
+
+
+BEFORE: Final = "STRUCT(answer VARCHAR, least_ns BIGINT, most_ns BIGINT)"
+_ANSWERS: Final = {-1: "yes", 0: "undecided", 1: "no"}
+
+
+class Before(_OfClocks):
+    """The function of SQL that says whether one reading was before another.
+
+    (ts, clock, ts, clock, trace) columns to a column of `BEFORE`.
+    """
+
+    def __call__(
+        self, one: _Column, clock: _Column, other: _Column, its_clock: _Column, trace: _Column
+    ) -> pa.Array:
+        """Compare; null if a row does not convert, or one of its arguments is null.
+
+        Raises:
+            UsageError: an unknown clock or trace.
+        """
+        try:
+            return self._compare_rows(*map(_whole, (one, clock, other, its_clock, trace)))
+        except BaseException as error:
+            self._faults.add(error)
+            raise
+
+    def _compare_rows(
+        self, one: pa.Array, clock: pa.Array, other: pa.Array, its_clock: pa.Array, trace: pa.Array
+    ) -> pa.StructArray:
+        (ones, known), (others, also) = known_of(one), known_of(other)
+        found: list[dict[str, Any] | None] = [None] * len(ones)
+        call = "came_before(ts, 'BOOTTIME', ts, 'MONOTONIC', trace)"
+        for (first, second, path), rows in _group_rows(clock, its_clock, trace):
+            if first is None or second is None:
+                continue
+            rows = rows[known[rows] & also[rows]]
+            graph, src, dst = self._find(path, call, first, second)
+            margins = graph.order(
+                (ones[rows], src),
+                (others[rows], dst),
+                bars=self._view.bars,
+                margin=True,
+                errors="mask",
+            )
+            columns = (column.to_pylist() for column in margins)
+            for row, order, least, most in zip(rows.tolist(), *columns, strict=True):
+                if order is not None:
+                    answer = _ANSWERS[order]
+                    found[row] = {"answer": answer, "least_ns": least, "most_ns": most}
+        fields = {"answer": pa.string(), "least_ns": pa.int64(), "most_ns": pa.int64()}
+        return pa.array(found, pa.struct(fields))
 
 
 class TraceTime:

@@ -22,7 +22,7 @@ from tracetime.errors import TracetimeError, UsageError
 from tracetime.graph.tube.results import check_bars
 from tracetime.sql.events import EXTRAS, NAMES, Extras, extras_in, unqualified_extras_in
 from tracetime.sql.files import Files
-from tracetime.sql.functions import FUNCTIONS, Convert, TraceTime, cast
+from tracetime.sql.functions import BEFORE, FUNCTIONS, Before, Convert, TraceTime, cast
 from tracetime.sql.streams import Faults, View
 from tracetime.sql.tables import Tables
 from tracetime.text import did_you_mean
@@ -124,24 +124,32 @@ class Session:
             self._con.register(name, self._tables.stream(name, self._extras))
         for name in FUNCTIONS:
             function = Convert(name, by_path, view, self._faults)
-            self._add(name, function, "BIGINT", "VARCHAR", "VARCHAR", "VARCHAR")
+            self._add(name, function, "BIGINT", "BIGINT", "VARCHAR", "VARCHAR", "VARCHAR")
             self._con.execute(
                 f"CREATE MACRO {name}(ts, src, dst) AS _{name}(ts, src, dst, NULL), "
                 f"(ts, src, dst, trace) AS _{name}(ts, src, dst, trace)"
             )
 
-        self._add("trace_time", TraceTime(by_path, view, self._faults), "VARCHAR", "VARCHAR")
+        before = Before(by_path, view, self._faults)
+        clocks = ("BIGINT", "VARCHAR") * 2
+        self._add("came_before", before, BEFORE, *clocks, "VARCHAR")
+        self._con.execute(
+            "CREATE MACRO came_before(a, b, c, d) AS _came_before(a, b, c, d, NULL), "
+            "(a, b, c, d, trace) AS _came_before(a, b, c, d, trace)"
+        )
+        instant = TraceTime(by_path, view, self._faults)
+        self._add("trace_time", instant, "BIGINT", "VARCHAR", "VARCHAR")
         self._con.execute(
             "CREATE MACRO trace_time(instant) AS _trace_time(instant, NULL), "
             "(instant, trace) AS _trace_time(instant, trace)"
         )
 
-    def _add(self, name: str, function: Convert | TraceTime, *arguments: str) -> None:
+    def _add(self, name: str, function: Callable[..., Any], made: str, *arguments: str) -> None:
         self._con.create_function(
             f"_{name}",
             function,
             list(arguments),
-            "BIGINT",
+            made,
             type=PythonUDFType.ARROW,
             null_handling=FunctionNullHandling.SPECIAL,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
 from tracetime._kernels.perfetto.bake import Baker
 from tracetime._kernels.perfetto.importer import Rows
@@ -23,9 +23,9 @@ from tracetime.graph.clock_graph import inner
 from tracetime.text import printable
 from tracetime.trace.abilities import PacketFile
 from tracetime.trace.trace import Trace, check_trace
-from tracetime.verbs.event_baking.carrying import Carrier, SealedFile
+from tracetime.verbs.event_baking.carrying import Carrier, SealedFile, StrippedFile
 from tracetime.verbs.event_baking.tube_times import TubeTimes
-from tracetime.verbs.event_baking.writing import write_events
+from tracetime.verbs.event_baking.writing import Output, write_events
 
 if TYPE_CHECKING:
     from tracetime.clocks.json_types import Count, LeftOutReason
@@ -90,6 +90,7 @@ def bake(
     out: str | os.PathLike[str],
     *,
     policy: PolicyName = "tube",
+    strip: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> BakeSummary:
     """Write `trace` to a Perfetto trace in which Perfetto's rule places events as `policy` does.
@@ -101,6 +102,8 @@ def bake(
         policy: "floor", what Perfetto's rule makes of the trace itself, or "tube", the best
             estimate; of events that the tube cannot place, floor's. A trace that is baked already
             stays as it is, by either.
+        strip: leave out what the file would keep of its source, so that it has no error bars, the
+            ids of boots, and the names of machines.
         progress: called with the byte position reached in the file.
 
     Raises:
@@ -112,13 +115,13 @@ def bake(
     check_policy(policy)
     check_trace(trace)
     if trace.packets is None:
-        return _bake_events(trace, out, policy, progress)
+        return _bake_events(trace, out, policy, strip, progress)
     clock = trace.trace_clock if trace.baked_by else _trace_clock(trace, policy)
     target = file_target(out)
-    baker = _baker(trace, clock, policy)
+    baker = _baker(trace, clock, policy, carries_source=not (trace.baked_by or strip))
     tube = TubeTimes(trace, clock) if policy == "tube" and not trace.baked_by else None
     with whole_file(target) as part, part.open("wb") as file:
-        _write(trace.packets, baker, tube, progress, file)
+        _write(trace.packets, baker, tube, progress, StrippedFile(file) if strip else file)
         size = file.tell()
     rows = baker.rows
     return BakeSummary(
@@ -149,14 +152,15 @@ def _bake_events(
     trace: Trace,
     out: str | os.PathLike[str],
     policy: PolicyName,
+    strip: bool,
     progress: Callable[[int], None] | None,
 ) -> BakeSummary:
     """Bake a trace that is none of Perfetto's."""
     with whole_file(file_target(out)) as part, part.open("wb") as file:
         mark = 1 + BAKED_BY.index(policy)
         carrier = Carrier(inner(trace.clocks), trace.trace_clock, (), mark)
-        sealed = SealedFile(file, mark)
-        written = write_events(trace, sealed, policy, progress, carrier=carrier)
+        to: Output = StrippedFile(file) if strip else SealedFile(file, mark)
+        written = write_events(trace, to, policy, progress, carrier=carrier)
         size = file.tell()
     return BakeSummary(
         trace=trace.path,
@@ -207,15 +211,14 @@ def _trace_clock(trace: Trace, policy: PolicyName) -> ClockId:
     return _BOOTTIME
 
 
-def _baker(trace: Trace, clock: ClockId, policy: PolicyName) -> Baker:
+def _baker(trace: Trace, clock: ClockId, policy: PolicyName, *, carries_source: bool) -> Baker:
     # The times of a baked trace are final: its packets stay, and so does what it says of them.
     baked = trace.baked_by is not None
     mark = 1 + BAKED_BY.index(policy)
     several = len(trace.machines) > 1
     is_home = clock == trace.trace_clock and clock.machine == 0
-    return Baker(
-        clock.clock, trace.machines[0], mark, several, is_home, baked, carries_source=not baked
-    )
+    first = trace.machines[0]
+    return Baker(clock.clock, first, mark, several, is_home, baked, carries_source=carries_source)
 
 
 def _write(
@@ -223,7 +226,7 @@ def _write(
     baker: Baker,
     tube: TubeTimes | None,
     progress: Callable[[int], None] | None,
-    file: IO[bytes],
+    file: Output,
 ) -> None:
     """Write the packets, batch by batch."""
     for columns in packets.observed(baker, progress):

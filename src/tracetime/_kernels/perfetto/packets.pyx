@@ -512,11 +512,65 @@ cdef class Sealer:
             carried = load_bytes(load_bytes(packet, PACKET_TRACETIME_SNAPSHOT), EXT_CARRIED)
             if is_set(carried) and carried.end > carried.data and carried.data[0] == CARRIED_BLOCK:
                 out += copied[:rest.data - copied]
-                out += baked_packet(
-                    self.policy, bytes([CARRIED_SEAL]) + self.digest.to_bytes(8, "little")
-                )
+                out += self.seal()
                 copied = rest.data
-                self.digest = 0
         if not out:
             return data
         return bytes(out + copied[:packets.end - copied])
+
+    def seal(self):
+        """A seal of the packets since the last one."""
+        cdef uint64_t digest = self.digest
+        self.digest = 0
+        return baked_packet(
+            self.policy, bytes([CARRIED_SEAL]) + digest.to_bytes(8, "little")
+        )
+
+
+cdef bytearray without(Span message, tuple fields, dict inside):
+    """A message without some fields. inside: of fields that are messages, those that they lose."""
+    cdef Span rest = message
+    cdef const uint8_t *before
+    cdef Field f
+    cdef Message out = Message()
+    before = rest.data
+    while next_field(&rest, &f):
+        if f.number in inside and f.wire == BYTES:
+            out.data(f.number, bytes(without(span_of(&f), inside[f.number], {})))
+        elif f.number not in fields:
+            out.content += before[:rest.data - before]
+        before = rest.data
+    return out.content
+
+
+def stripped(const uint8_t[::1] data not None):
+    """Packets without what they carry of sources, and without ids of boots and names of machines."""
+    cdef Span rest = span_in(data), packet
+    cdef const uint8_t *copied = rest.data
+    cdef const uint8_t *before = rest.data
+    cdef Field f
+    cdef bytearray out = bytearray()
+    while next_field(&rest, &f):
+        packet = span_of(&f)
+        if f.number == TRACE_PACKET and (
+            is_set(load_bytes(packet, PACKET_TRACETIME_SNAPSHOT))
+            or is_set(load_bytes(packet, PACKET_TRACETIME_SOURCE))
+            or is_set(load_bytes(packet, PACKET_SYSTEM_INFO))
+        ):
+            out += copied[:before - copied]
+            made = bytes(without(packet, (PACKET_TRACETIME_SOURCE,), {
+                PACKET_TRACETIME_SNAPSHOT: (EXT_BOOT_ID, EXT_CARRIED, EXT_CARRIES_SOURCE),
+                PACKET_SYSTEM_INFO: (SYSTEM_INFO_MACHINE_NAME,),
+            }))
+            out += put_packet(made)
+            copied = rest.data
+        before = rest.data
+    if copied == NULL:
+        return b""
+    return bytes(out + copied[:before - copied])
+
+
+cdef bytes put_packet(bytes content):
+    cdef Message trace = Message()
+    trace.data(TRACE_PACKET, content)
+    return bytes(trace.content)

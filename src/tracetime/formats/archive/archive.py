@@ -6,6 +6,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Final, Protocol, Self
 
 from tracetime.errors import TraceError, UsageError
@@ -13,7 +14,7 @@ from tracetime.formats.archive.members import FOLDER, TarMembers, ZipMembers
 from tracetime.formats.beginnings import is_archive, is_ctf_part
 from tracetime.formats.trace_file import BEGINNING, CHUNK, Budget, TraceFile, is_compressed
 from tracetime.text import did_you_mean, printable
-from tracetime.trace.open_options import OpenOptions
+from tracetime.trace.open_options import OpenOptions, OrderSource
 
 if TYPE_CHECKING:
     from tracetime.trace.trace import Trace
@@ -89,8 +90,10 @@ class Archive:
         """Close the archive; traces that were opened stay so."""
         self._stack.close()
 
-    def open(self, name: str) -> Trace:
+    def open(self, name: str, orders: OrderSource | None = None) -> Trace:
         """Return a member as a trace, whose path is `ARCHIVE:MEMBER`.
+
+        orders: as of `open_trace`, where the options have none.
 
         Raises:
             UsageError: there is no such member.
@@ -103,7 +106,8 @@ class Archive:
             why = self.left_out.get(name)
             reason = "is no trace: " + why if why else f"is not in {printable(self._file.path)!r}"
             raise UsageError(f"member {printable(name)!r} {reason}{'' if why else known}")
-        return open_file(TraceFile(f"{self._file.path}:{name}", self._copy(name)), self._options)
+        options = replace(self._options, orders=self._options.orders or orders)
+        return open_file(TraceFile(f"{self._file.path}:{name}", self._copy(name)), options)
 
     def read(self, name: str, most: int) -> bytes:
         """Return the content of a member, of which no more than a byte beyond `most` is read.

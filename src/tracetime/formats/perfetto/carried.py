@@ -71,11 +71,13 @@ class Head(NamedTuple):
         graph: of all their clocks; in the file the machine of a clock is a machine_id.
         trace_clock: the clock of the file's times.
         clocks: by number, those that events have read.
+        truncated: of which sources the rest was not read, and why; empty where all was.
     """
 
     graph: Graph
     trace_clock: ClockId
     clocks: Sequence[ClockId]
+    truncated: str = ""
 
 
 def encode_head(head: Head, names: dict[ClockId, str], machine_id: Callable[[int], int]) -> bytes:
@@ -91,6 +93,7 @@ def encode_head(head: Head, names: dict[ClockId, str], machine_id: Callable[[int
         "trace_clock": _numbers(ids[head.trace_clock]),
         "clocks": [_numbers(ids[clock]) for clock in head.clocks],
         "names": [[*_numbers(ids[clock]), name] for clock, name in names.items()],
+        "truncated": head.truncated,
     }
     text = json.dumps(facts).encode()
     columns = (_packed(_steps(values)) for values in contents.arrays.values())
@@ -117,6 +120,7 @@ def decode_head(data: bytes) -> Head | None:
             Graph(state),
             ClockId(*facts["trace_clock"]),
             [ClockId(*found) for found in facts["clocks"]],
+            str(facts.get("truncated", "")),
         )
     except _SENSELESS:
         return None

@@ -8,7 +8,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from tracetime._kernels.perfetto.packets import Sealer, baked_packet
+from tracetime._kernels.perfetto.packets import Sealer, baked_packet, stripped
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.errors import PLACED
@@ -46,6 +46,22 @@ class SealedFile:
         """Write whole packets."""
         return self._file.write(self._sealer.write(packets))
 
+    def append(self, packets: bytes) -> None:
+        """Write the last packets, of which nothing is carried."""
+        self.write(packets)
+        self._file.write(self._sealer.seal())
+
+
+class StrippedFile:
+    """A file whose packets say no boot and no host, and carry nothing of their sources."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def write(self, packets: bytes) -> int:
+        """Write whole packets."""
+        return self._file.write(stripped(packets))
+
 
 class Carrier:
     """A maker of the packets that a trace carries beside its events.
@@ -55,12 +71,19 @@ class Carrier:
         trace_clock: the clock of the output's times, among them.
         homes: clocks that events may be on without a snapshot: trace clocks of the sources.
         mark: the number of the policy.
+        truncated: as of `Head`.
     """
 
     def __init__(
-        self, graph: Graph, trace_clock: ClockId, homes: Iterable[ClockId], mark: int
+        self,
+        graph: Graph,
+        trace_clock: ClockId,
+        homes: Iterable[ClockId],
+        mark: int,
+        truncated: str = "",
     ) -> None:
         self._graph = graph
+        self._truncated = truncated
         self._trace_clock = trace_clock
         self._mark = mark
         state = graph.state
@@ -75,7 +98,7 @@ class Carrier:
 
         machine_id: gives that of a machine of the graph. name: gives the name of a clock.
         """
-        found = Head(self._graph, self._trace_clock, [*self._clocks])
+        found = Head(self._graph, self._trace_clock, [*self._clocks], self._truncated)
         # Those of many sequences share one line where they have no names.
         names = {clock: name(clock) for clock in self._clocks if not clock.sequence}
         return baked_packet(self._mark, encode_head(found, names, machine_id))

@@ -56,9 +56,12 @@ cdef class CarriedLog(PacketObserver):
             carried = load_bytes(p.message.tracetime_snapshot, EXT_CARRIED)
         if is_set(carried) and carried.end - carried.data == 9 and carried.data[0] == CARRIED_SEAL:
             memcpy(&sealed, carried.data + 1, 8)
-            if self.is_open:
-                with gil:
+            with gil:
+                if self.is_open:
                     self.sealed.append(sealed == self.digest)
+                elif sealed == self.digest:
+                    # They carry nothing.
+                    self.take()
             self.is_open = False
             self.digest = 0
             return False

@@ -14,7 +14,7 @@ import numpy as np
 
 from tracetime._kernels.perfetto.checks import CarriedLog, places_in_groups
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import AS_IS, RESOLVED
+from tracetime.errors import AS_IS, RESOLVED, TraceError
 from tracetime.formats.perfetto.carried import (
     MOST_MACHINES,
     NO_CLOCK,
@@ -147,6 +147,15 @@ class CarriedTrace(PerfettoTrace):
         return {ids[n]: boot for n, boot in boots.items()}
 
     @property
+    def truncated(self) -> TraceError | None:
+        """The error after which the rest of the file, or of one of its sources, was not read."""
+        return super().truncated or self._source_error()
+
+    def _source_error(self) -> TraceError | None:
+        found = self._found()
+        return TraceError(found.head.truncated) if found and found.head.truncated else None
+
+    @property
     def warnings(self) -> list[TraceWarning]:
         """The reason why the file lacks bars, and snapshots that could not be taken whole."""
         return [*self._damage(), *super().warnings]
@@ -178,6 +187,7 @@ class CarriedTrace(PerfettoTrace):
         """Read the file from its start, with what each row reads in its source."""
         reading = super().columns(progress, names=names, written=written)
         reading.batches = map(self.in_source(), reading.batches)
+        reading.truncated = self._source_error()
         return reading
 
     def in_source(self) -> Callable[[Columns], Columns]:
