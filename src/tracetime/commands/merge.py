@@ -6,6 +6,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import click
@@ -16,6 +18,7 @@ from tracetime.commands.options import json_option, reading_options
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_table, print_text, size
 from tracetime.commands.terminal import echo
+from tracetime.errors import UsageError
 from tracetime.text import count, duration, half_width, printable, signed_duration
 from tracetime.verbs.event_baking.reasons import REASONS
 
@@ -66,7 +69,7 @@ class Merge(TypedDict):
 @click.command("merge", cls=Command)
 @click.argument("traces", nargs=-1, required=True, type=click.Path())
 @click.option(
-    "-o", "--output", "out", type=click.Path(), help="Write .pftrace or .zip; without, nothing."
+    "-o", "--output", "out", type=click.Path(), help="Write .pftrace, .zip or .html (a report)."
 )
 @click.option("--sync", multiple=True, help="A known offset: A:CLOCK=B:CLOCK+OFFSET+-HALF.")
 @click.option(
@@ -94,6 +97,7 @@ class Merge(TypedDict):
 @reading_options
 @limit_options
 @json_option
+# long: a line for each option, twice
 def command(  # noqa: PLR0913  a parameter for each option
     traces: tuple[str, ...],
     out: str | None,
@@ -131,10 +135,14 @@ def command(  # noqa: PLR0913  a parameter for each option
     """
     from tracetime.merging.merge import merge
 
-    with Progress("merging") as progress:
+    is_page = out is not None and out.endswith(".html")
+    if is_page and (strip or error_tracks):
+        raise UsageError("--strip and --error-tracks are for a trace: give -o NAME.pftrace")
+    with Progress("merging") as progress, TemporaryDirectory(prefix="tracetime-") as folder:
+        merged = Path(folder) / "merged.pftrace"
         report = merge(
             traces,
-            out,
+            merged if is_page else out,
             sync=sync,
             match=match,
             together=together,
@@ -152,8 +160,23 @@ def command(  # noqa: PLR0913  a parameter for each option
             opened=progress.follow,
             processes=_PROCESSES if sys.platform == "linux" else 0,
         )
+        if is_page:
+            _write_page(merged, traces, str(out), as_json)
+            return
     report.check_tied()
     _print_end(out, report, as_json)
+
+
+def _write_page(merged: Path, traces: tuple[str, ...], out: str, as_json: bool) -> None:
+    """Write the report on what is merged, and print its verdict."""
+    from tracetime.merging.one_trace import open_merged
+    from tracetime.reporting import report
+    from tracetime.trace.open_options import OpenOptions
+
+    with open_merged(merged, traces, OpenOptions()) as opened:
+        page = report(opened, out)
+    if not as_json:
+        print_text(console(), f"{printable(out)}: {page.verdict}", hanging="  ")
 
 
 def _print_end(out: str | None, report: MergeReport, as_json: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypedDict, Unpack, overload
@@ -129,7 +129,14 @@ def open_traces(  # noqa: PLR0913  the options of both
             at=at,
             **reading,
         )
-        content = merged.open("rb", buffering=0)
+        return open_merged(merged, inputs, options)
+
+
+def open_merged(
+    merged: Path, inputs: Sequence[str | os.PathLike[str]], options: OpenOptions
+) -> Trace:
+    """Open what `merge` wrote of some files as the trace of these, whose file may go."""
+    content = merged.open("rb", buffering=0)
     # Its sources are closed by now.
     protect_all(content, [Path(one).stat() for one in inputs if Path(one).is_file()])
     name = ", ".join(os.fspath(one) for one in inputs)

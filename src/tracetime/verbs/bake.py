@@ -102,8 +102,7 @@ def bake(
         policy: "floor", what Perfetto's rule makes of the trace itself, or "tube", the best
             estimate; of events that the tube cannot place, floor's. A trace that is baked already
             stays as it is, by either.
-        strip: leave out what the file would keep of its source, so that it has no error bars, the
-            ids of boots, and the names of machines.
+        strip: keep no error bars of the source, no ids of boots, and no names of machines.
         progress: called with the byte position reached in the file.
 
     Raises:
