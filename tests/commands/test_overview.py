@@ -172,6 +172,7 @@ def test_an_archive_of_several_is_several_files(tracetime, tmp_path):
         archive.writestr("b.pftrace", TIED)
     _, out, _ = tracetime(tmp_path / "both.zip")
     assert out.count("nothing ties it to") == 1
+    assert "tracetime clocks" not in out  # it takes one trace
 
 
 @pytest.mark.parametrize("name", ["hta_nccl_data.json.gz"])
@@ -210,3 +211,11 @@ def test_a_file_is_ahead_of_the_first_one_or_behind(tracetime):
     assert (
         "rank0.json.gz: its clock is 40 ms behind rank1.json.gz, ± " in tracetime(*ranks[::-1])[1]
     )
+
+
+def test_what_comes_next_does_not_write_over_the_file(tracetime, write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert tracetime("convert", write(TIED), "-o", "e.parquet")[0] == 0
+    shown = json.loads(tracetime("e.parquet", "--json")[1])
+    (convert,) = (one["command"] for one in shown["next"] if " convert " in one["command"])
+    assert tracetime(*shlex.split(convert)[1:])[0] == 0

@@ -275,11 +275,13 @@ def _next(
             yield typed("open", partial, "in Perfetto")
         query = f' "from slices order by dur desc limit 10"{partial}'
         yield typed("sql", query, "what took longest")
+    table = f"{stem}-events" if Path(trace.path).suffix == ".parquet" else stem
     if has_bars:
-        bars = f" -o {stem}.parquet --policy tube{partial}"
+        bars = f" -o {table}.parquet --policy tube{partial}"
         yield typed("convert", bars, "a table, with error bars")
     else:
-        yield typed("convert", f" -o {stem}.parquet --with-names{partial}", "a table of all events")
+        with_names = f" -o {table}.parquet --with-names{partial}"
+        yield typed("convert", with_names, "a table of all events")
     yield typed("report", f" -o {stem}.html{partial}", "pictures of its clocks")
     yield typed("clocks", partial, "its clocks, and their ties")
 
@@ -397,6 +399,6 @@ def _next_together(files: Sequence[str], report: MergeReport) -> Iterator[NextCo
     else:
         yield NextCommand(f"tracetime merge {every}", "why not, and what would tie them")
     yield NextCommand(f"tracetime doctor {every}", "what is wrong within each")
-    if not report.is_tied:
+    if not report.is_tied and len(files) > 1:
         for file in files[:2]:
             yield NextCommand(f"tracetime clocks {shlex.quote(file)}", "its clocks")

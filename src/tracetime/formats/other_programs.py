@@ -192,7 +192,7 @@ _ENDINGS: Final = {
 """Of names, for files whose beginning says nothing."""
 
 _BINARY: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
-_LIST: Final = "`tracetime --help` lists the formats that are read"
+_LIST: Final = "`tracetime FILE --help` lists the formats that are read"
 
 
 def refuse(beginning: bytes, path: str) -> TraceError:

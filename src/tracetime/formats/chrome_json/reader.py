@@ -74,8 +74,8 @@ FAULTS: Final[tuple[str, ...]] = (
     f"an event or value is longer than 64 MiB, or a quote is missing: {_MEND}",
     f"something follows the end of the trace: {_MEND}",
     "the file is cut off: get a whole copy, or read what there is (partial, --partial)",
-    'there is no key "traceEvents" with an array: this is JSON, but no trace (`tracetime --help` '
-    "lists the formats that are read)",
+    'there is no key "traceEvents" with an array: this is JSON, but no trace (`tracetime '
+    "FILE --help` lists the formats that are read)",
     "another trace follows in the file: split it here, or read the first one (partial, --partial)",
     "another object follows: a file with an object a line is no trace; make an array of them "
     "(jq -s . FILE)",
