@@ -11,18 +11,15 @@ from tracetime.formats.other_programs import other_program
 
 pytest_plugins = ["cli"]
 
-_PERF_SCRIPT = b"""app 1234/1234 [001] 5678.123456789: 250000 cpu-clock:
-\tffffffff81000 foo ([kernel.kallsyms])
-"""
 _STRACE = b"""execve("/bin/ls", ["ls"], 0x7ffd /* 67 vars */) = 0
 brk(NULL) = 0x55d0
 """
-_STRACE_TIMED = b"""1234  1700000000.123456 openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY) = 3
-"""
-_DMESG = b"[    0.000000] Linux version 6.1.0\n[    0.000000] Command line: quiet\n"
+_STRACE_TIME_OF_DAY = b'1234  10:11:12.123456 openat(AT_FDCWD, "/etc/ld.so.cache") = 3\n'
+_STRACE_RELATIVE = b'     0.000123 openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY) = 3\n'
 _DMESG_T = b"[Tue Nov 24 10:11:12 2026] Linux version 6.1.0\n"
 _LOGCAT = b"02-25 10:11:12.345  1000  1001 I ActivityManager: hello\n"
 _LOGCAT_BRIEF = b"I/ActivityManager( 1000): hello\n"
+_SYSLOG = b"Nov 27 18:14:49 host sshd[12]: Accepted\n"
 _PLANE = b"\x0a\xc0\x05\x08\x01\x12\x0d/device:TPU:0\x1a"
 _PPROF = b"\x0a\x04\x08\x01\x10\x02\x12\x06\x0a\x01\x00\x12\x01\x05"
 _FIREFOX = {"meta": {"interval": 1, "product": "Firefox"}, "threads": []}
@@ -66,14 +63,14 @@ def _json(value: object) -> bytes:
         (_json(_SHARED_FRAMES), "speedscope", "chrometrace"),
         (_json({"rocprofiler-sdk-tool": []}), "rocprofv3", "pftrace"),
         (_json(_HAR), "HAR", "Perfetto"),
-        (_PERF_SCRIPT, "perf script", "perf data convert --to-ctf"),
-        (_STRACE, "strace", "CSV"),
-        (_STRACE_TIMED, "strace", "CSV"),
-        (_DMESG, "dmesg", "journalctl -k"),
+        (_STRACE, "strace", "strace -ttt"),
+        (_STRACE_TIME_OF_DAY, "strace", "strace -ttt"),
+        (_STRACE_RELATIVE, "strace", "strace -ttt"),
         (_DMESG_T, "dmesg -T", "after a suspend"),
-        (_LOGCAT, "logcat", "android.log"),
-        (b"--------- beginning of main\n" + _LOGCAT, "logcat", "android.log"),
-        (_LOGCAT_BRIEF, "logcat", "android.log"),
+        (_LOGCAT, "log of Android", "logcat -v year"),
+        (b"--------- beginning of main\n" + _LOGCAT, "log of Android", "logcat -v year"),
+        (_LOGCAT_BRIEF, "log of Android", "logcat -v year"),
+        (_SYSLOG, "syslog", "RSYSLOG_FileFormat"),
     ],
 )
 def test_a_file_of_another_program_is_told_by_name(tmp_path, tracetime, content, what, then):

@@ -147,7 +147,8 @@ def command(files: tuple[str, ...], reading: dict[str, Any], as_json: bool, **li
 
     FILE is of Perfetto; JSON of Chrome, PyTorch, ROCm and VizTracer; systrace's text; CTF (LTTng,
     barectf, Zephyr); XDF (Lab Streaming Layer); pcap, pcapng; journals (journalctl -o export);
-    spans (OTLP, Jaeger); tables (CSV, Parquet, Arrow): also compressed, in zip or tar.
+    spans (OTLP, Jaeger); tables (CSV, Parquet, Arrow); logs (dmesg, perf script, strace, logcat,
+    syslog): also compressed, in zip or tar.
 
     It is looked at as by `tracetime doctor`, and told in a few lines. Of several files: how their
     clocks lie to each other, as by `tracetime merge`. A file that has the name of a command is

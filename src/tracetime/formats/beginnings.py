@@ -193,6 +193,13 @@ def _is_table(beginning: bytes) -> bool:
     return is_table(beginning)
 
 
+def _is_log(beginning: bytes) -> bool:
+    """Whether a file is a log whose lines have times."""
+    from tracetime.formats.logs.lines import is_log
+
+    return is_log(beginning)
+
+
 _PACKET: Final = re.compile(rb"\n(?!(?s:[\x80-\xff]{0,4}[\x00-\x7f])(?:\x08|\x12[\x01-\x7f][/T]))")
 """A packet of Perfetto, and none of a type of values of pprof, or of a plane of XPlane."""
 
@@ -222,6 +229,7 @@ FORMATS: Final = [
     Format(_is_table, _opens("table.reader", "TableTrace")),
     Format(lambda beginning: beginning.startswith(XDF), _opens("xdf.xdf_trace", "XdfTrace")),
     Format(is_archive, _opens("archive.archive", "open_only_member")),
+    Format(_is_log, _opens("logs.reader", "LogTrace")),
 ]
 """In the order in which they are probed."""
 

@@ -144,32 +144,26 @@ _PROGRAMS: Final = (
     ),
     _json("a log of HTTP requests (HAR)", _COMMON_TRACE, rb'"log" : \{ "(?:version|creator)"'),
     _lines(
-        "the output of perf script",
-        _PERF,
-        rb"[^\n:\[]{1,40}? \d+(?:/\d+)? +(?:\[\d+\] +)?\d+\.\d{6,9}: +(?:\d+ +)?[\w:.-]+:",
-    ),
-    _lines(
-        "the output of strace",
-        f"it is not read: {_CSV}",
-        rb"(?:(?:\[pid +)?\d+\]? +)?(?:[\d:]+\.\d+ +)?[a-z_0-9]{2,20}\([^\n]*\) += -?(?:\d|0x|\?)",
-    ),
-    _lines(
-        "a log of the kernel (dmesg)",
-        "export the journal of it instead (journalctl -k -o export > NAME.export)",
-        rb"(?:<\d+>)?\[ *\d+\.\d{6}\] \S",
+        "the output of strace without times of a day",
+        "write them (strace -ttt)",
+        rb" *(?:(?:\[pid +)?\d+\]? +)?(?:[\d:.]+ +)?[a-z_0-9]{2,20}\([^\n]*\) += -?(?:\d|0x|\?)",
     ),
     _lines(
         "a log of the kernel (dmesg -T)",
-        "its times are made of those since boot, and off after a suspend: export the journal "
-        "instead (journalctl -k -o export > NAME.export)",
+        "its times are made of those since boot, and off after a suspend: give those of dmesg, or "
+        "export the journal (journalctl -k -o export > NAME.export)",
         rb"\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\] \S",
     ),
     _lines(
-        "a log of Android (logcat)",
-        "record it with Perfetto (data source android.log), beside the clocks of the phone",
-        rb"(?:--------- beginning of \w"
-        rb"|(?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d\.\d+ +(?:\S+ +)?\d+ +\d+ [VDIWEFS] "
+        "a log of Android whose times lack the year",
+        "write it (logcat -v year -v zone, or -v epoch)",
+        rb"(?:\d\d-\d\d \d\d:\d\d:\d\d\.\d+ +(?:\S+ +)?\d+ +\d+ [VDIWEFS] "
         rb"|[VDIWEF]/[^\n(]+\( *\d+\): )",
+    ),
+    _lines(
+        "a log of syslog whose times lack the year and the zone",
+        "write them (rsyslog: RSYSLOG_FileFormat; journalctl -o short-iso-precise)",
+        rb"(?:<\d+>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [^\n:]+: ",
     ),
 )
 
