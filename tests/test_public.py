@@ -14,6 +14,7 @@ from places import ROOT
 from samples import CLOCK_SYNC
 
 import tracetime
+from benchmarks.startup import COMMANDS, loaded
 from tracetime.graph import FUNCTIONS, upper
 
 HEAVY = (
@@ -171,18 +172,19 @@ def test_nothing_heavy_is_loaded_for_what_needs_none(args):
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-MOST_LOADED = 125
-"""Modules of the package that `convert` loads: each costs a millisecond or two of every call."""
+MOST_LOADED = {"convert": 117, "clocks": 109, "at": 112, "doctor": 157, "sql": 91, "report": 184}
+"""Modules of the package that commands load: each costs a millisecond or two of every call."""
 
 
-def test_convert_loads_no_more_modules_than_it_needs(tmp_path):
-    args = ["-m", "tracetime", "convert", ROOT / "demo" / "demo.pftrace", "-o", tmp_path / "o.csv"]
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", *args], capture_output=True, text=True, check=True
-    )
-    loaded = set(re.findall(r"\| +(tracetime[\w.]*)$", done.stderr, re.MULTILINE))
-    assert "tracetime.verbs.convert" in loaded
-    assert len(loaded) <= MOST_LOADED, sorted(loaded)
+@pytest.mark.parametrize("command", MOST_LOADED)
+def test_commands_load_no_more_modules_than_they_need(command):
+    words = [
+        str(ROOT / "demo" / "demo.pftrace") if word == "FILE" else word
+        for word in COMMANDS[command]
+    ]
+    found = [name for name in loaded(words) if name.partition(".")[0] == "tracetime"]
+    assert "tracetime.graph" in found
+    assert len(found) <= MOST_LOADED[command], sorted(found)
 
 
 def test_methods_find_functions_of_upper_floors_and_loading_their_classes_loads_none():
