@@ -194,7 +194,7 @@ def test_a_log_that_runs_backwards_is_told(written):
     lines = b"".join(b"[%5d.000000] line\n" % at for at in (1, 2, 30, 4, 5))
     with tt.open_trace(written(lines)) as trace:
         (finding,) = [one for one in tt.diagnose(trace) if one.code == "stream-backwards"]
-    assert (finding.events, finding.size_ns) == (2, 26 * 10**9)
+    assert (finding.events, finding.worst_ns) == (2, 26 * 10**9)
 
 
 def test_logs_of_one_machine_are_on_one_timeline(written):
