@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 from building import BOOTTIME, MONOTONIC, REALTIME, event, snapshot, trace
 from corpus import OWN
+from merge_worlds import kineto_ranks, set_back, two_recordings
 from places import ROOT
 
-from tracetime import open_trace, report
+from tracetime import merge, open_trace, report
 from tracetime.reporting.facts import gather
+from tracetime.reporting.strip import clock_rows
 from tracetime.text import half_width, short_names
 
 DEMO = ROOT / "demo" / "demo.pftrace"
 S = 10**9
+MERGED = ["two recordings", "ranks", "one set back"]
 TRACES = [DEMO, *sorted((OWN / "traces").glob("*"))]
 WIDEST = """
     select max(latest - earliest) as width,
@@ -46,6 +49,41 @@ def bar_of(opened, clock):
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
 def test_headlines_are_what_sql_finds(path, tmp_path):
+    check_headlines(path, tmp_path)
+
+
+@pytest.fixture
+def merged(tmp_path):
+    """What is merged of some files, by name."""
+
+    def merged(which):
+        paths, options = (
+            two_recordings(tmp_path)
+            if which == "two recordings"
+            else (kineto_ranks(tmp_path, 5, ranks=3, steps=60).paths, {})
+        )
+        if which == "one set back":
+            set_back(paths[2], 214e6)
+        merge(paths, tmp_path / "m.pftrace", **options)
+        return tmp_path / "m.pftrace"
+
+    return merged
+
+
+@pytest.mark.parametrize("which", MERGED)
+def test_the_page_of_a_merged_trace_is_what_sql_finds(which, merged, tmp_path):
+    path = merged(which)
+    check_headlines(path, tmp_path)
+    with open_trace(path) as opened:
+        facts = gather(opened, 1_000_000)
+        for pair in facts.pictured:
+            check_curves(facts.survey.graph, pair.curves)
+        for row in clock_rows(facts).shown:
+            # Of each clock there are snapshots all along.
+            assert not row.clocks or row.covered.end - row.covered.start > 0.5
+
+
+def check_headlines(path, tmp_path):
     with open_trace(path, partial=True) as opened:
         report(opened, tmp_path / "page.html")
         lines = headlines((tmp_path / "page.html").read_text())

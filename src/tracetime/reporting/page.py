@@ -39,7 +39,8 @@ _IN_FULL: Final = "`tracetime doctor --json` lists all"
 def page(facts: Facts) -> str:
     """Write the report of a trace."""
     figures = Figures()
-    name = printable(Path(facts.trace.path).name)
+    # Several files as one trace have a path of all.
+    name = printable(", ".join(Path(one).name for one in facts.trace.path.split(", ")))
     links = pair_links(facts)
     sections = [
         strip(facts, links),

@@ -15,7 +15,9 @@ import numpy as np
 
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor import SEVERITIES, Finding
+from tracetime.errors import ConversionError
 from tracetime.graph.curves import since
+from tracetime.graph.values import Values
 from tracetime.reporting.facts import MOST_FINDINGS, Facts
 from tracetime.reporting.markup import Html, tag
 from tracetime.text import count, duration, html_text, short_names, signed_duration
@@ -178,7 +180,10 @@ def _cover(facts: Facts, shown: list[ClockRow]) -> None:
     for row in shown:
         ends: list[int] = []
         for clock in survey.infos.keys() & row.clocks[:_MOST_ALIKE]:
-            snapshots, _ = survey.graph.contents.readings_of(clock)
+            snapshots, readings = survey.graph.contents.readings_of(clock)
+            if facts.trace.packets is None or facts.trace.as_written() is not facts.trace:
+                ends += _on_trace_clock(facts, clock, readings)
+                continue
             packets = survey.snapshot_packets[snapshots].astype(np.int64)
             times = facts.places.times_ns(packets, start_ns)
             ends += (int(times.min()), int(times.max())) if len(times) else ()
@@ -188,6 +193,23 @@ def _cover(facts: Facts, shown: list[ClockRow]) -> None:
         if ends:
             limits = since(np.array([min(ends), max(ends)]), start_ns).tolist()
             row.covered = Zone(_at(facts, limits[0]), _at(facts, limits[1]))
+
+
+def _on_trace_clock(facts: Facts, clock: ClockId, readings: Values) -> Iterator[int]:
+    """The trace times between which a clock was read.
+
+    Its snapshots are in no packets, or in those of the sources of the trace.
+    """
+    if not len(readings):
+        return
+    ends, graph = np.array([readings.min(), readings.max()]), facts.survey.graph
+    try:
+        reached, _ = graph.tubes.convert(ends, clock, facts.survey.trace_clock, "estimated")
+    except ConversionError:
+        return
+    if (reached.earliest <= reached.latest).all():
+        yield max(int(reached.earliest[0]), facts.start_ns)
+        yield min(int(reached.latest[1]), facts.end_ns)
 
 
 def _marks(facts: Facts, found: list[_NumberedFinding]) -> tuple[list[Mark], list[int]]:
