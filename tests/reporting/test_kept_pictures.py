@@ -221,7 +221,7 @@ def test_a_range_of_times_leaves_a_hundredth_at_either_end() -> None:
 def test_fewer_ticks_of_each_decade_where_more_decades_are_seen(
     values: list[float], digits: str
 ) -> None:
-    axis = Figure(100, y_axis_type="log").yaxis[0]
+    axis = Figure(100, y_axis_type="log").yaxis
     time_ticks(axis, np.array([*values, float("nan"), float("inf")]))
     ticks = axis.ticker.ticks
     assert sorted({str(tick)[0] for tick in ticks}) == list(digits)

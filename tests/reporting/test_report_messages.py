@@ -175,7 +175,7 @@ def test_the_scale_of_drift_is_that_of_rates_that_held():
 
 
 def test_a_narrow_range_of_errors_has_ticks():
-    axis = Figure(100, y_axis_type="log").yaxis[0]
+    axis = Figure(100, y_axis_type="log").yaxis
     time_ticks(axis, np.array([20_600.0, 25_900.0]))
     assert [tick for tick in axis.ticker.ticks if 20_600 < tick < 25_900] == [22_000, 25_000]
     assert axis.major_label_overrides[22_000] == "22 us"

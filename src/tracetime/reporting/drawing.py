@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tracetime.graph.values import Floats
-from tracetime.reporting.models import Column, Every, Model
+from tracetime.reporting.models import Column, Model
 from tracetime.text import duration
 
 # Colours of Okabe and Ito, which the colour-blind can distinguish; each also has its own shape. All
@@ -95,22 +95,22 @@ class Figure(Model):
                 for number, axis in enumerate((across, up))
             ],
         )
-        axes = Every([*self.xaxis, *self.yaxis])
-        axes.axis_label_text_font_style = "normal"
-        axes.axis_label_text_font_size = axes.major_label_text_font_size = "13px"
-        axes.axis_label_text_color = axes.major_label_text_color = INK
-        axes.axis_line_color = axes.major_tick_line_color = FAINT
-        axes.minor_tick_line_color = None
+        for axis in (*self.below, up):
+            axis.axis_label_text_font_style = "normal"
+            axis.axis_label_text_font_size = axis.major_label_text_font_size = "13px"
+            axis.axis_label_text_color = axis.major_label_text_color = INK
+            axis.axis_line_color = axis.major_tick_line_color = FAINT
+            axis.minor_tick_line_color = None
 
     @property
-    def xaxis(self) -> Every:
-        """The axis below, if there is one."""
-        return Every(self.below)
+    def xaxis(self) -> Model:
+        """The axis below; of a figure that has one."""
+        return self.below[0]  # type: ignore[no-any-return]
 
     @property
-    def yaxis(self) -> Every:
+    def yaxis(self) -> Model:
         """The axis at the left."""
-        return Every(self.left)
+        return self.left[0]  # type: ignore[no-any-return]
 
     def draw(self, kind: str, data: Any, **look: Any) -> Model:
         """Add a glyph; a text among its looks that is a column of the data is that."""

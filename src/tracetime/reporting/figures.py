@@ -151,7 +151,7 @@ def bars_figure(pairs: list[tuple[str, PairFacts]]) -> Figure:
     median = figure.draw("Scatter", source, x="median", y="level", **_MEDIAN)
     floor = figure.draw("Scatter", source, x="floor", y="level", **_FLOOR)
     every = np.concatenate([source.data[name] for name in ("median", "most", "floor")])
-    time_ticks(figure.xaxis[0], every)
+    time_ticks(figure.xaxis, every)
     _names(figure, [label for label, _ in pairs])
     figure.legend(
         [("median bar", [median]), ("widest bar", [span]), ("floor off by at most", [floor])],

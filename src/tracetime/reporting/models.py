@@ -36,17 +36,6 @@ class Model:
         def __setattr__(self, name: str, value: Any) -> None: ...
 
 
-class Every(list[Model]):
-    """Models that are changed together: what is set is set of each."""
-
-    def __getattr__(self, name: str) -> Every:
-        return Every(getattr(one, name) for one in self)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        for one in self:
-            setattr(one, name, value)
-
-
 class Column(str):
     """The name of the column of the data that has a value for each point."""
 

@@ -76,7 +76,7 @@ def pair_panels(curves: Curves, reference: str, clock: str, *, alone: bool) -> M
     ]
     for panel in panels:
         _mark(panel, curves, ns, numbered=panel is panels[0])
-    axis = panels[-1].xaxis[0]
+    axis = panels[-1].xaxis
     axis.axis_label = plain(f"time ({name})")
     if alone:
         axis.axis_label = plain(f"{reference} after {curves.origin_ns:,} ns ({name})")
@@ -242,7 +242,7 @@ def _width_panel(curves: Curves, ns: float, across: Model, alone: bool) -> Figur
     )
     bar = panel.draw("Line", source, x="time", y="half", **LINE)
     off = panel.draw("Line", source, x="time", y="floor", **_FLOOR_LINE)
-    time_ticks(panel.yaxis[0], np.concatenate([half, floor]))
+    time_ticks(panel.yaxis, np.concatenate([half, floor]))
     if alone:
         panel.legend([("half-width of the bar", [bar]), ("|floor − estimate|", [off])])
     return panel
