@@ -13,6 +13,8 @@ import tracetime as tt
 from tracetime.commands.options import open_as_one
 from tracetime.merging.manifest_reading import read_manifest
 
+pytest_plugins = ["cli"]
+
 ENDS = ["name", "ts", "dur", "earliest", "latest", "end_earliest", "end_latest"]
 
 
@@ -53,6 +55,19 @@ def test_one_trace_of_files_is_named_after_them_and_leaves_no_file(merged, tmp_p
         # What it is made of is not written over.
         with pytest.raises(tt.UsageError, match=r"a\.pftrace"):
             tt.report(trace, paths[0])
+
+
+def test_merge_writes_the_report_on_what_is_merged(merged, tmp_path, tracetime):
+    paths, options = merged
+    words = ["merge", *paths, "--sync", *options["sync"], "-o", tmp_path / "x.html"]
+    code, out, _ = tracetime(*words)
+    assert code == 0
+    assert "x.html: the clocks are in order" in " ".join(out.split())
+    page = (tmp_path / "x.html").read_text()
+    assert "<title>Clocks of a.pftrace, b.json</title>" in page
+    assert "BOOTTIME of a.pftrace" in page
+    assert tracetime(*words, "--json")[0] == 0
+    assert "give -o NAME.pftrace" in tracetime(*words, "--strip")[2]
 
 
 def test_one_path_is_the_list_of_its_traces(merged, tmp_path):
