@@ -98,7 +98,7 @@ class TextTrace(Trace):
             if row[0] == "snapshot"
         ]
         readings = np.array(found, np.int64).reshape(-1, 7).T
-        return WrittenSnapshots(readings, np.empty((4, 0), np.int64), 0)
+        return WrittenSnapshots(readings, np.empty((4, 0), np.int64), 0, np.empty((3, 0), np.int64))
 
     def _clock(self, text, at):
         try:

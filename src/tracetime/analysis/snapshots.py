@@ -59,7 +59,7 @@ class Written:
         clocks: that were read.
         packets, clock, values_ns: of each reading, the index of its clock.
         named: whether its packet says which machine it is of.
-        signs: see `WrittenSnapshots`.
+        signs, firsts: see `WrittenSnapshots`.
     """
 
     def __init__(self, written: WrittenSnapshots) -> None:
@@ -74,6 +74,7 @@ class Written:
         self.values_ns: Values = timestamps[fits] * units[fits]
         self.named: npt.NDArray[np.bool_] = named[fits] != 0
         self.signs: Values = written.signs
+        self.firsts: Values = written.firsts
 
     def only(self, rows: npt.NDArray[np.bool_]) -> Written:
         """The readings of some rows."""

@@ -35,7 +35,7 @@ from tracetime.doctor.machines import machines, moved
 from tracetime.doctor.nesting import nested
 from tracetime.doctor.off_cpu import off_cpu
 from tracetime.doctor.orders import messages
-from tracetime.doctor.other_clock import other_clocks
+from tracetime.doctor.other_clock import other_clocks, reused_sequences
 from tracetime.doctor.placement import placement
 from tracetime.doctor.recordings import recordings
 from tracetime.doctor.structure import structure
@@ -101,6 +101,7 @@ def _every(survey: Survey) -> Iterator[Finding]:
         far_events,
         clusters,
         other_clocks,
+        reused_sequences,
         off_cpu,
         placement,
         machines,

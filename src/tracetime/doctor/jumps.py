@@ -10,12 +10,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime.analysis.survey import Survey
-from tracetime.clocks.families import NANOSECONDS, WALL
+from tracetime.clocks.families import NANOSECONDS, NEVER_SET, WALL
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
+from tracetime.clocks.known_offsets import known_offset
 from tracetime.columns.arrays import median
 from tracetime.doctor.attribution import attributed_jumps
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import EventSelection, Finding, Severity, all_of
+from tracetime.doctor.finding import EventSelection, Finding, all_of
 from tracetime.doctor.incidents import BACK, distinct_jumps, distinct_suspends
 from tracetime.doctor.jump_columns import JumpSnapshots, Pair, farthest_ns, spans_after, spans_read
 from tracetime.graph.tube.discontinuities import KINDS, NO_DISCONTINUITIES, PairDiscontinuities
@@ -346,7 +347,7 @@ def _findings(
             # It is unknown which of the two clocks an event was read in.
             events = _Events(survey.used.get(clock, 0), all_of([clock]))
         made = _finding(survey, jumping, code, those, events, bits, code == cause)
-        severity: Severity = "info"
+        severity = made.severity
         if wrong.number or (lost.number and code == cause):
             severity = "error"
         elif code == "clock-id-collision" or (
@@ -405,9 +406,17 @@ def _finding(
         parts.append("lost")
     if code == "clock-stepped" and _of_two(survey, found):
         parts.append("two")
+    known = ""
+    if code in ("clock-stepped", "realtime-set-back") and clock.clock in WALL:
+        known = known_offset(seen - _KNOWN_NS, seen + _KNOWN_NS)
+    if known:
+        parts.append("known_as")
+    never = code == "clock-ran-backwards" and clock.clock in NEVER_SET and seen > _KNOWN_NS
+    if never:
+        parts += ["never", "never_why"]
     return finding(
         code,
-        "info",
+        "warning" if never else "info",
         clocks=(clock,),
         packets=survey.packets_of(numbers),
         events=events.number,
@@ -416,11 +425,14 @@ def _finding(
         parts=parts,
         often=_often(times),
         size=duration(seen),
+        known=known,
         snapshots=count(times, "snapshot"),
         bits=bits,
     )
 
 
+_KNOWN_NS: Final = 20_000_000
+"""A step that differs by less from a known offset is that: a coarse clock's tick."""
 _CODES: Final = {
     "step": "clock-stepped",
     "possible_step": "clock-stepped",

@@ -46,6 +46,7 @@ _ONE_LINE: Final = tuple(code for code in _JUMPED if code not in ("suspend", "cl
 """Where readings jump between several offsets, events may be far from some of them."""
 _FAR: Final = "events-far-from-trace"
 _ODD: Final = "odd-times"
+_REUSED: Final = "sequence-reused"
 _OTHER: Final = "events-of-another-clock"
 _MISPLACED: Final = (
     "events-reordered",
@@ -82,7 +83,8 @@ _UNTIL_LATER: Final = ("used-after-last-snapshot", "snapshots-too-sparse", "even
 
 _LEADS_TO: Final = (
     (("trace-clock-ran-backwards",), _UNTIL_LATER),
-    ((JOINED, DISORDERED, MIXED), (*_MIXED_UP, EXCHANGED, BELOW)),
+    ((JOINED, DISORDERED, MIXED), (*_MIXED_UP, EXCHANGED, BELOW, _REUSED)),
+    ((_REUSED,), _MIXED_UP),
     ((MOVED,), ("machine-not-synchronised",)),
     ((EXCHANGED, *_WRONG_RATE), (BELOW,)),
     (
@@ -99,6 +101,7 @@ _LEADS_TO: Final = (
     ),
     (_WRONG_RATE, (*_JUMPED, *_MISPLACED, "timestamp-overflow", _FAR, _OTHER)),
     (_NOT_TAKEN, (*_JUMPED, *_WRONG_RATE, *_MISPLACED, _FAR, _OTHER)),
+    (("clock-ran-backwards",), ("suspend",)),
     (_ONE_LINE, (_FAR,)),
     ((*_ONE_LINE, "clock-stepped", "trace-clock-ran-backwards"), (_OTHER,)),
     ((_ODD, _OTHER), (_FAR, *_MISPLACED, "timestamp-overflow")),

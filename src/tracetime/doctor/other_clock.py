@@ -22,7 +22,7 @@ from tracetime.doctor.catalogue import finding
 from tracetime.doctor.catalogue.events import FAR_CAUSES
 from tracetime.doctor.finding import EventSelection, Finding
 from tracetime.graph.values import Mask
-from tracetime.text import duration
+from tracetime.text import count, duration
 
 _LEAST_NS: Final = 100_000_000
 """Events announced for the next frames claim to be later by less than this."""
@@ -82,6 +82,27 @@ def other_clocks(survey: Survey) -> Iterator[Finding]:
         factor = _ticks(order, group)
         if factor is not None:
             yield _in_ticks(survey, group, factor)
+
+
+def reused_sequences(survey: Survey) -> Iterator[Finding]:
+    """Yield a finding for each packet sequence that several writers say they begin."""
+    packet, sequence, machine = survey.written.firsts
+    key = machine << 32 | sequence
+    order = np.argsort(key, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
+        if len(rows) < 2:
+            continue
+        number = int(sequence[rows[0]])
+        own = [group for group in survey.file_order.groups() if group.sequence == number]
+        yield finding(
+            "sequence-reused",
+            clocks=tuple(sorted({survey.clocks[group.clock] for group in own})),
+            packets=packet[rows],
+            events=sum(int(group.events.sum()) for group in own),
+            selections=[EventSelection(sequence=number)],
+            sequence=number,
+            writers=count(len(rows), "writer"),
+        )
 
 
 def _ahead_in(order: FileOrder, group: PlacedGroup) -> Mask:

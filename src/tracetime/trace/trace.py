@@ -51,15 +51,21 @@ class WrittenSnapshots(NamedTuple):
         signs: int64[4, n], in file order: packet, offset, field of TracePacket, machine index;
             where Perfetto's recorders begin to write.
         left_out: how many of both there was no room for.
+        firsts: int64[3, n], in file order: packets that say that they are the first of their
+            sequence, the sequence, machine index.
     """
 
     readings: npt.NDArray[np.int64]
     signs: npt.NDArray[np.int64]
     left_out: int
+    firsts: npt.NDArray[np.int64]
 
 
 NOTHING_WRITTEN: Final = WrittenSnapshots(
-    np.empty((7, 0), dtype=np.int64), np.empty((4, 0), dtype=np.int64), 0
+    np.empty((7, 0), dtype=np.int64),
+    np.empty((4, 0), dtype=np.int64),
+    0,
+    np.empty((3, 0), np.int64),
 )
 
 

@@ -246,6 +246,19 @@ ROWS: Final = (
         },
     ),
     Row(
+        "sequence-reused",
+        {"warning": ""},
+        "Several writers begin one packet sequence: their states and clocks are mixed up.",
+        title="{writers} begin sequence {sequence}: their packets are read as those of one",
+        why=(
+            "A sequence (trusted_packet_sequence_id) is of one writer, and its first packet says "
+            "so (first_packet_on_sequence). Defaults, interned names, clocks 64 to 127 and deltas "
+            "of one writer count for the packets of the other, so events get wrong clocks and "
+            "names."
+        ),
+        fix="Give each writer a sequence of its own.",
+    ),
+    Row(
         "timestamp-overflow",
         {"error": ""},
         "Timestamps do not fit in int64 nanoseconds on the trace clock.",

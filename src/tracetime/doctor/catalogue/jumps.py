@@ -46,13 +46,22 @@ ROWS: Final = (
         "clock-ran-backwards",
         _NEAR_OR_LOST,
         "A clock's readings go backwards from one snapshot to the next.",
-        title="{clock} ran backwards {often}{by}",
+        title="{clock} ran backwards {often}{by}{never}",
         why=(
             "Its readings go backwards from one snapshot to the next: it was set, it wrapped, or "
-            "the trace joins several recordings.{lost}"
+            "the trace joins several recordings.{never_why}{lost}"
         ),
         fix=f"{ADVICE['non_monotonic_source'].fix} {_BOTH_INSTANTS}",
-        parts=_LOST | _BY,
+        parts=_LOST
+        | _BY
+        | {
+            "never": ", which no kernel's does",
+            "never_why": (
+                " The kernel's clock does neither, so on one side the snapshots have another "
+                "clock in its place: BOOTTIME and MONOTONIC are apart by the time that the "
+                "machine slept."
+            ),
+        },
     ),
     Row(
         "clock-reset",
@@ -73,7 +82,7 @@ ROWS: Final = (
         "clock-stepped",
         {"info": "", "warning": _NEAR},
         "A clock jumped by more than drift explains.",
-        title="{clock} was stepped {often}{by}",
+        title="{clock} was stepped {often}{by}{known_as}",
         why=(
             "The clock was set, or the clocks of a snapshot were read at different times: drift "
             "does not explain the jump.{two}"
@@ -84,11 +93,12 @@ ROWS: Final = (
         ),
         parts=_BY
         | {
+            "known_as": " ({known})",
             "two": (
                 " With only two snapshots, a clock that counts something other than ns looks the "
                 "same: declare what it counts with --clock-rate, and check whether this finding "
                 "goes away."
-            )
+            ),
         },
     ),
     Row(
@@ -144,13 +154,13 @@ ROWS: Final = (
         "realtime-set-back",
         _NEAR_OR_LOST,
         "The wall clock was set back.",
-        title="{clock} was set back {often}{by}",
+        title="{clock} was set back {often}{by}{known_as}",
         why="The wall clock was set back, by hand or by NTP.{lost}",
         fix=(
             f"{ADVICE['ambiguous_source'].fix} Keep REALTIME in the snapshots, to convert to it. "
             f"{_BOTH_INSTANTS}"
         ),
-        parts=_LOST | _BY,
+        parts=_LOST | _BY | {"known_as": " ({known})"},
     ),
     Row(
         "snapshot-outlier",

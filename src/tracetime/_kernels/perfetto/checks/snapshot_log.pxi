@@ -21,6 +21,13 @@ cdef struct Sign:
     uint32_t machine
 
 
+# The first packet of a writer of a sequence.
+cdef struct FirstPacket:
+    uint64_t packet
+    uint32_t sequence
+    uint32_t machine
+
+
 # tracetime's recorder begins with a packet of this sequence that holds nothing else.
 cdef enum:
     OWN_SEQUENCE = 1
@@ -33,6 +40,8 @@ cdef class SnapshotLog(PacketObserver):
     cdef int64_t n_logged, logged_capacity
     cdef Sign *signs
     cdef int64_t n_signs, signs_capacity, limit
+    cdef FirstPacket *firsts
+    cdef int64_t n_firsts, firsts_capacity
     cdef readonly int64_t left_out
     cdef readonly LateWakings late_wakings
     cdef readonly FlowLog flows
@@ -45,6 +54,7 @@ cdef class SnapshotLog(PacketObserver):
     def __dealloc__(self):
         free(self.logged)
         free(self.signs)
+        free(self.firsts)
 
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
         cdef const TracePacket *m = p.message
@@ -58,6 +68,14 @@ cdef class SnapshotLog(PacketObserver):
             and is_bare(p.whole)
         ):
             self.note_sign(p, PACKET_FIRST_PACKET_ON_SEQUENCE)
+        if m.first_packet_on_sequence and self.n_firsts < self.limit:
+            grow(
+                <void **>&self.firsts, &self.firsts_capacity, self.n_firsts + 1, sizeof(FirstPacket)
+            )
+            self.firsts[self.n_firsts].packet = p.packet
+            self.firsts[self.n_firsts].sequence = m.trusted_packet_sequence_id
+            self.firsts[self.n_firsts].machine = p.machine
+            self.n_firsts += 1
         if is_set(m.clock_snapshot):
             self.note_sign(p, PACKET_CLOCK_SNAPSHOT)
             self.note_snapshot(p)
@@ -135,6 +153,19 @@ cdef class SnapshotLog(PacketObserver):
             out[1, i] = <int64_t>self.signs[i].offset
             out[2, i] = self.signs[i].field
             out[3, i] = self.signs[i].machine
+        return table
+
+    def firsts_found(self):
+        """int64[3, n], in file order: packets that say that they are the first of their sequence,
+        the sequence, machine index.
+        """
+        cdef int64_t i
+        table = np.empty((3, self.n_firsts), dtype=np.int64)
+        cdef int64_t[:, ::1] out = table
+        for i in range(self.n_firsts):
+            out[0, i] = <int64_t>self.firsts[i].packet
+            out[1, i] = self.firsts[i].sequence
+            out[2, i] = self.firsts[i].machine
         return table
 
 

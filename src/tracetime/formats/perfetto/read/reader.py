@@ -204,7 +204,9 @@ class PerfettoTrace(Trace):
         if names is not None and self._directory is not None:
             reading.names_left_out = names.left_out + self._directory.left_out
         if log is not None:
-            reading.written = WrittenSnapshots(log.readings(), log.signs_found(), log.left_out)
+            reading.written = WrittenSnapshots(
+                log.readings(), log.signs_found(), log.left_out, log.firsts_found()
+            )
             reading.late_wakings = log.late_wakings.table()
 
     def prepare(self, names: bool) -> None:
