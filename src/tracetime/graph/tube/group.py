@@ -14,7 +14,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import NEVER_SET, STEADY, WALL
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ONE_SIDED, RESOLVED
-from tracetime.graph.epochs.bars import Bars, hull
+from tracetime.graph.epochs.bars import Bars, Paths, hull
 from tracetime.graph.epochs.breaks import Findings, explanations
 from tracetime.graph.epochs.nodes import Nodes, System
 from tracetime.graph.epochs.rows import OPEN, Clock, Rows
@@ -129,7 +129,8 @@ class Group:
     def _unsure(self, pair: Pair, rows: slice, system: System) -> Mask:
         """Between which of its evidence a tube does not show what a clock did, by one explanation.
 
-        Where it shows no break, it takes all of a segment together.
+        Where it shows no break, it takes all of a segment together. It does not know of an epoch
+        that reaches a value beside rows of other ones: the clock was set back.
         """
         nodes, a = system.nodes, pair.tube.evidence.a
         shown = np.zeros(len(a) - 1, dtype=bool)
@@ -138,30 +139,64 @@ class Group:
         number = np.cumsum(~system.epoch_within)
         epoch = np.searchsorted(system.epoch_first, system.place_of, side="right") - 1
         breaks, missing = np.zeros(len(a) - 1, dtype=np.int64), [False, False]
-        firsts, lasts = (
-            nodes.readings[system.node_at[at]]
-            for at in (system.epoch_first[:-1], system.epoch_first[1:] - 1)
-        )
-        both_fell = True
+        unknown = np.zeros(len(a) + 1, dtype=bool)
         for clock, ends in ((pair.a, nodes.one), (pair.b, nodes.other)):
-            own = number[epoch[ends[rows]]]
-            of_clock = np.flatnonzero(system.epoch_clock == self._number[clock])
-            every = number[of_clock]
-            fell = bool(np.any(firsts[of_clock[1:]] < lasts[of_clock[:-1]]))
-            both_fell &= fell
-            if fell and np.isin(every, own, invert=True).any():
-                # It read less again: its readings of an epoch that the pair lacks may be anywhere.
-                return np.ones(len(a) + 1, dtype=bool)
+            own, here = number[epoch[ends[rows]]], self._number[clock]
+            every = number[(system.epoch_clock == here) & ~system.epoch_within]
             breaks += np.abs(np.diff(own))
             missing = [missing[0] or own[0] != every[0], missing[1] or own[-1] != every[-1]]
-        if both_fell:
-            # A tube runs along one of the two, as if that was never set back.
-            return np.ones(len(a) + 1, dtype=bool)
+            beside = _Beside.of(nodes.readings[ends[rows]], own)
+            reaches = zip(every.tolist(), Paths(system, here, here).reaches, strict=True)
+            if clock == pair.a:
+                for k, reach in reaches:
+                    unknown |= beside.reached(k, reach)
+            elif any(
+                (beside.reached(k, reach) & ~beside.apart).any()
+                for k, reach in reaches
+                if k not in own
+            ):
+                # Its readings of an epoch that the pair lacks may be anywhere along the other.
+                return np.ones(len(a) + 1, dtype=bool)
         segment = np.append(0, np.cumsum(shown))
         hidden = (breaks > 0) & ~shown
         wrong = np.isin(segment, segment[1:][hidden])
         between = wrong[:-1] | wrong[1:] | (breaks > 1)
-        return np.concatenate([wrong[:1] | missing[0], between, wrong[-1:] | missing[1]])
+        known = np.concatenate([wrong[:1] | missing[0], between, wrong[-1:] | missing[1]])
+        return known | unknown
+
+
+class _Beside(NamedTuple):
+    """Between which readings a clock was in which epochs, by the rows of a pair.
+
+    Attributes:
+        readings: before each and after all of which, int64, ascending: -OPEN .. OPEN.
+        left, right: the epochs of the rows there; -1 for none.
+    """
+
+    readings: Values
+    left: Values
+    right: Values
+
+    @classmethod
+    def of(cls, readings: Values, epochs: Values) -> _Beside:
+        order = np.argsort(readings, kind="stable")
+        return cls(
+            np.concatenate([[-OPEN], readings[order], [OPEN]]),
+            np.append(-1, epochs[order]),
+            np.append(epochs[order], -1),
+        )
+
+    def reached(self, epoch: int, reach: tuple[int, int]) -> Mask:
+        """Where an epoch may have been, too, that no row beside there is of."""
+        reached = (self.readings[:-1] < reach[1]) & (reach[0] < self.readings[1:])
+        return reached & (self.left != epoch) & (self.right != epoch)
+
+    @property
+    def apart(self) -> Mask:
+        """Where another epoch is known to have been: between others, or beyond all, in order."""
+        ordered = bool((np.diff(self.right[:-1]) >= 0).all())
+        inner = self.right[1:-1] - self.left[1:-1] > 1
+        return np.concatenate([[ordered], inner, [ordered]])
 
 
 class _Hiding(NamedTuple):
