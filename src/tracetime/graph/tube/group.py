@@ -136,7 +136,7 @@ class Group:
         shown = np.zeros(len(a) - 1, dtype=bool)
         for first, last in pair.tube.breaks.tolist():
             shown |= (a[:-1] <= last) & (a[1:] >= first)
-        number = np.cumsum(~system.epoch_within)
+        number: Values = np.cumsum(~system.epoch_within, dtype=np.int64)
         epoch = np.searchsorted(system.epoch_first, system.place_of, side="right") - 1
         breaks, missing = np.zeros(len(a) - 1, dtype=np.int64), [False, False]
         unknown = np.zeros(len(a) + 1, dtype=bool)
@@ -188,8 +188,9 @@ class _Beside(NamedTuple):
 
     def reached(self, epoch: int, reach: tuple[int, int]) -> Mask:
         """Where an epoch may have been, too, that no row beside there is of."""
-        reached = (self.readings[:-1] < reach[1]) & (reach[0] < self.readings[1:])
-        return reached & (self.left != epoch) & (self.right != epoch)
+        here: Mask = (self.readings[:-1] < reach[1]) & (reach[0] < self.readings[1:])
+        here &= (self.left != epoch) & (self.right != epoch)
+        return here
 
     @property
     def apart(self) -> Mask:
