@@ -139,14 +139,15 @@ class Group:
         number: Values = np.cumsum(~system.epoch_within, dtype=np.int64)
         epoch = np.searchsorted(system.epoch_first, system.place_of, side="right") - 1
         breaks, missing = np.zeros(len(a) - 1, dtype=np.int64), [False, False]
-        unknown = np.zeros(len(a) + 1, dtype=bool)
+        unknown, fell = np.zeros(len(a) + 1, dtype=bool), True
         for clock, ends in ((pair.a, nodes.one), (pair.b, nodes.other)):
             own, here = number[epoch[ends[rows]]], self._number[clock]
             every = number[(system.epoch_clock == here) & ~system.epoch_within]
             breaks += np.abs(np.diff(own))
             missing = [missing[0] or own[0] != every[0], missing[1] or own[-1] != every[-1]]
             beside = _Beside.of(nodes.readings[ends[rows]], own)
-            reaches = zip(every.tolist(), Paths(system, here, here).reaches, strict=True)
+            reaches = list(zip(every.tolist(), Paths(system, here, here).reaches, strict=True))
+            fell &= any(after[0] < before[1] for (_, before), (_, after) in pairwise(reaches))
             if clock == pair.a:
                 for k, reach in reaches:
                     unknown |= beside.reached(k, reach)
@@ -157,6 +158,9 @@ class Group:
             ):
                 # Its readings of an epoch that the pair lacks may be anywhere along the other.
                 return np.ones(len(a) + 1, dtype=bool)
+        if fell:
+            # A tube runs along one of the two, as if that was never set back.
+            return np.ones(len(a) + 1, dtype=bool)
         segment = np.append(0, np.cumsum(shown))
         hidden = (breaks > 0) & ~shown
         wrong = np.isin(segment, segment[1:][hidden])
