@@ -153,7 +153,7 @@ def test_hostile_names_stay_text(visit, tmp_path, screenshots):
 
 def test_on_a_desktop_a_long_name_does_not_cut_the_table_of_clocks(visit, tmp_path):
     path = tmp_path / "run.pftrace"
-    device = "dev.tracetime.vulkan.6d65736132322e332e36000000000000"
+    device = "com.example.laboratory.6d65736132322e332e36000000000000"
     with record(path, ["MONOTONIC", "REALTIME"], interval=None) as rec:
         for n in range(3):
             rec.snapshot({device: 10**9 + n * 10**9, "MONOTONIC": 2 * 10**9 + n * 10**9})
