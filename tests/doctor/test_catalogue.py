@@ -164,7 +164,9 @@ def test_every_page_of_a_finding_begins_with_its_row():
     for row in CATALOGUE.values():
         text = (PAGES / f"{row.code}.md").read_text()
         assert text == page(row, text), f"{row.code}: python tools/write_findings.py"
-        assert "\n## What to do\n" in text, row.code
+        sections = dict(part.split("\n", 1) for part in text.split("\n## ")[1:])
+        assert sections["Why"].strip(), row.code
+        assert sections["What to do"].strip(), row.code
 
 
 def test_a_finding_has_the_texts_of_its_row():
