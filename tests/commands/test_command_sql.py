@@ -457,6 +457,20 @@ def test_a_table_fits_the_terminal_and_its_numbers_stay_whole(rows, width):
         assert shown == cells
 
 
+def test_of_columns_that_are_left_out_a_name_is_the_last_and_those_without_values_the_first():
+    names = ["id", "parent", "ts", "name", "category", "flow", "pid"]
+    cells = [["1", "NULL", "18723433332034", "tiles", "map", "NULL", "4201"]]
+    left = [False] * len(names)
+    for width, shown in (
+        (52, ["id", "parent", "ts", "name", "category", "…", "pid"]),
+        (45, ["id", "…", "ts", "name", "category", "pid"]),
+        (25, ["id", "…", "name", "pid"]),
+        (8, ["…", "name"]),
+    ):
+        assert _fitted(names, left, cells, width)[0] == shown
+    assert "name" not in _fitted(names, left, [["1", "2", "3", "NULL", "5", "6", "7"]], 20)[0]
+
+
 def test_control_c_at_the_prompt(terminal, write):
     there = terminal("sql", write(CLOCK_SYNC))
     assert there.read("tracetime> ")

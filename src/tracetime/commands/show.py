@@ -120,15 +120,18 @@ _Table = tuple[list[str], list[bool], list[list[str]]]
 
 
 def _fitted(names: list[str], right: list[bool], rows: list[list[str]], width: int) -> _Table:
-    """The table with its texts cut, and with columns in the middle left out, so that it fits.
+    """The table with its texts cut, and with columns left out, so that it fits.
 
-    Numbers stay whole: a part of one is another one.
+    Those without a value are left out first, then those in the middle, and names last. Numbers stay
+    whole: a part of one is another one.
     """
     widths = [max(map(_width, column)) for column in zip(names, *rows, strict=True)]
     least = [w if r else min(w, _NARROWEST_TEXT) for w, r in zip(widths, right, strict=True)]
     kept = list(range(len(names)))
     while len(kept) > 1 and _sum(least, kept, len(names)) > width:
-        del kept[len(kept) // 2]
+        empty = [k for k in kept if rows and all(row[k] == NULL for row in rows)]
+        least_telling = empty or [k for k in kept if names[k] != "name"] or kept
+        kept.remove(least_telling[len(least_telling) // 2])
     room = width - _sum(
         [0 if not r else w for w, r in zip(widths, right, strict=True)], kept, len(names)
     )
@@ -138,7 +141,7 @@ def _fitted(names: list[str], right: list[bool], rows: list[list[str]], width: i
         shown = [cells[k] if right[k] else _shortened(cells[k], most) for k in kept]
         return shown if len(kept) == len(names) else [*shown[:gap], _CUT, *shown[gap:]]
 
-    gap = (len(kept) + 1) // 2
+    gap = next((n for n, k in enumerate(kept) if n != k), len(kept))
     sides = [right[k] for k in kept]
     if len(kept) < len(names):
         sides.insert(gap, False)
