@@ -4,9 +4,12 @@ import json
 import shlex
 import zipfile
 from importlib import import_module
+from random import Random
 
 import pytest
-from building import BOOTTIME, MONOTONIC, event, snapshot, trace
+from broken_files import CAPTURES
+from broken_traces import KINDS, Recording
+from building import BOOTTIME, MONOTONIC, event, packet, pb, snapshot, trace
 from corpus import DATA, NO_DATA
 from places import ROOT
 from samples import CLOCK_SYNC, UNRESOLVED
@@ -38,6 +41,68 @@ def test_a_file_alone_is_told_in_at_most_twelve_lines(tracetime, monkeypatch):
 def test_a_healthy_file_is_said_to_be_right(tracetime, write):
     _, out, _ = tracetime(write(TIED))
     assert "Is its time right? Yes: the clocks are in order.\n" in out
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            trace(
+                *(snapshot({BOOTTIME: t, MONOTONIC: t - 5}) for t in (1000, 2000, 3000)),
+                event(1500, MONOTONIC),
+                packet(trace_stats=pb.TraceStats(buffer_stats=[{"chunks_overwritten": 40}])),
+            ),
+            "Mostly: no errors or warnings, but a ring buffer overwrote 40 chunks",
+        ),
+        (CAPTURES["packets_jump_56_d"].make(40), "Perhaps: no errors or warnings, but interface 0"),
+    ],
+)
+def test_of_lost_events_and_odd_times_the_answer_tells_and_the_doctor_why(
+    tracetime, write, data, said
+):
+    path = write(data)
+    _, out, _ = tracetime(path)
+    assert f"Is its time right? {said}" in out
+    assert f"tracetime doctor {path} -v\n" in out
+    assert "  why: " in tracetime("doctor", path, "-v")[1]
+
+
+@pytest.mark.parametrize("kind", ["app_ahead_tai", "gpu_ticks_19_2_mhz"])
+def test_a_wrong_clock_or_unit_is_not_said_to_be_better_baked(tracetime, write, kind):
+    recording = Recording(Random(1), 12)
+    KINDS[kind].make(recording)
+    _, out, _ = tracetime(write(recording.bytes()))
+    assert "bake" not in out
+    assert "  in Perfetto          tracetime open " in out
+    of_another_clock = "; none holds for the events of another clock." in out
+    assert of_another_clock == (KINDS[kind].code == "events-of-another-clock")
+
+
+def test_a_baked_file_is_not_to_be_baked_again(tracetime, tmp_path):
+    baked = tmp_path / "demo-baked.pftrace"
+    assert tracetime("bake", DEMO, "-o", baked)[0] == 0
+    assert "baked-baked" not in tracetime(baked)[1]
+
+
+def test_what_took_longest_has_a_name_on_80_columns(tracetime, monkeypatch):
+    shown = json.loads(tracetime(DEMO, "--json")[1])
+    (query,) = (one["command"] for one in shown["next"] if " sql " in one["command"])
+    lines = tracetime(*shlex.split(query)[1:])[1].splitlines()
+    assert lines[0].split() == ["name", "dur", "track_name"]
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_broken_manifest_is_refused_as_by_the_other_commands(tracetime, tmp_path):
+    path = tmp_path / "a.zip"
+    to = {"clock": "BOOTTIME", "sync_to": {"file": "ghost"}}
+    manifest = {"perfetto_manifest": {"version": 1, "files": [{"path": "a", "clocks": to}]}}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a", TIED)
+        archive.writestr("manifest.json", json.dumps(manifest))
+    code, out, err = tracetime(path)
+    assert (code, out) == (3, "")
+    assert "names unknown file 'ghost'" in err
+    assert tracetime("doctor", path)[::2] == (code, err)
 
 
 def test_a_file_of_one_clock_is_not_said_to_be_right(tracetime, write):

@@ -16,7 +16,7 @@ from tracetime.clocks.json_facts import as_json
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options
-from tracetime.commands.options import json_option, limits_of_reading
+from tracetime.commands.options import json_option, limits_of_reading, open_as_one
 from tracetime.commands.output import result_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import print_json
@@ -39,6 +39,9 @@ _MOST_NEXT: Final = 3
 _LONGEST_ABOUT: Final = 100
 _LONGEST_TITLE: Final = 300
 _MOST_LINES: Final = 12
+_LONGEST: Final = "select name, dur, track_name from slices order by dur desc limit 10"
+_NOT_BY_BAKE: Final = ("events-far-from-trace", "events-of-another-clock", "odd-times")
+"""Codes of findings that times are of another clock or unit, which no bar holds."""
 
 
 class NextCommand(NamedTuple):
@@ -165,9 +168,7 @@ def command(files: tuple[str, ...], reading: dict[str, Any], as_json: bool, **li
         if len(files) > 1 or _has_several(files[0], options):
             _together(files, options, progress, as_json)
             return
-        from tracetime.formats import open_trace
-
-        with progress.follow(open_trace(files[0], **options)) as trace:
+        with progress.follow(open_as_one(files[0], **options)) as trace:
             shown = overview(trace)
             names = trace.clocks.names
         if as_json:
@@ -252,6 +253,8 @@ def _next(
     trace: Trace, findings: Sequence[Finding], survey: Survey, has_bars: bool
 ) -> Iterator[NextCommand]:
     """The commands that may come next, the most useful first."""
+    from tracetime.doctor.finding import faults
+
     path = shlex.quote(trace.path if trace.path != "-" else "FILE")
     stem = (
         shlex.quote(Path(trace.path).name.split(".")[0] or "trace") if path != "FILE" else "trace"
@@ -263,19 +266,21 @@ def _next(
 
     if any(finding.severity != "info" for finding in findings):
         yield typed("doctor", "", "why, and what to do")
+    elif faults(findings):
+        yield typed("doctor", " -v", "why, and what to do")
     if sum(survey.used.values()) < max(
         (info.snapshots for info in survey.infos.values()), default=0
     ):
         yield typed("clocks", partial, "its clocks, and their ties")
         yield typed("report", f" -o {stem}.html{partial}", "pictures of its clocks")
     elif trace.has_slices:
-        if has_bars or not trace.perfetto_reads:
-            why = "in Perfetto, at better times"
-            yield typed("bake", f" -o {stem}-baked.pftrace{partial}", why)
-        else:
+        is_better = has_bars and not (findings and findings[0].code in _NOT_BY_BAKE)
+        if trace.perfetto_reads and (trace.baked_by or not is_better):
             yield typed("open", partial, "in Perfetto")
-        query = f' "from slices order by dur desc limit 10"{partial}'
-        yield typed("sql", query, "what took longest")
+        else:
+            why = "in Perfetto, at better times" if is_better else "in Perfetto"
+            yield typed("bake", f" -o {stem}-baked.pftrace{partial}", why)
+        yield typed("sql", f' "{_LONGEST}"{partial}', "what took longest")
     table = f"{stem}-events" if Path(trace.path).suffix == ".parquet" else stem
     if has_bars:
         bars = f" -o {table}.parquet --policy tube{partial}"
@@ -307,6 +312,8 @@ def _lines(shown: Overview, names: Mapping[ClockId, str]) -> Iterator[str]:
         text = half_width(float("nan") if width is None else width)
         more = f"; {count(left_out, 'more clock')} not looked at" if left_out else ""
         name = printable(names.get(clock) or str(clock))
+        if any(one.code == "events-of-another-clock" for one in findings):
+            more += "; none holds for the events of another clock"
         yield f"The widest error bar is {text} ({name}){more}."
     yield from _next_lines(shown.next)
 
@@ -333,18 +340,21 @@ def _finding_lines(bad: Sequence[Finding], room: int) -> Iterator[str]:
 
 def _answer(verdict: Verdict, findings: Sequence[Finding]) -> str:
     """Whether the time of a trace is right, in words."""
+    from tracetime.doctor.finding import faults
     from tracetime.doctor.finding import verdict as in_words
 
     found = in_words(findings)
+    has_faults = bool(faults(findings))
     match verdict:
         case "wrong":
             return f"No: {found}"
         case "doubtful":
             return f"Perhaps not: {found}"
         case "unchecked":
-            return "Nothing speaks against it; it has no second clock to check it by"
+            said = f"Perhaps: {found}" if has_faults else "Nothing speaks against it"
+            return f"{said}; it has no second clock to check it by"
         case "right":
-            return f"Yes: {found}"
+            return f"{'Mostly' if has_faults else 'Yes'}: {found}"
 
 
 def _next_lines(commands: Sequence[NextCommand]) -> Iterator[str]:

@@ -112,7 +112,8 @@ def command(  # noqa: PLR0913  a parameter for each option
     \b
     Examples:
       tracetime sql trace.pftrace
-      tracetime sql trace.pftrace "from slices order by dur desc limit 10"
+      tracetime sql trace.pftrace "select name, dur, track_name from slices
+        order by dur desc limit 10"
       tracetime sql trace.pftrace "select kind, status, count(*) from events
         group by all"
       tracetime sql a.pftrace b.pftrace "select trace, count(*) from events

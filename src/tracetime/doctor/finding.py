@@ -166,17 +166,19 @@ FAULTS: Final = frozenset(
         "counter-wraps",
         "drift-beyond-healthy",
         "events-of-another-clock",
+        "odd-times",
         "paths-disagree",
         "rate-not-nominal",
         "realtime-set-back",
+        "recorder-lost-data",
         "snapshot-outlier",
     }
 )
-"""Codes of findings that a clock is wrong, of severity info where no event is the worse for it."""
+"""Codes of findings that a clock is wrong, times are odd or events are lost, also as an info."""
 
 
 def faults(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings of severity info that say that a clock is wrong."""
+    """Return the findings of severity info that speak against a trace."""
     return [f for f in findings if f.severity == "info" and f.code in FAULTS]
 
 
