@@ -131,11 +131,35 @@ def test_floats_need_their_unit(tracetime, write, table, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ("--map", "ts:REALTIME"),
+        ("--map", "ts:REALTIME", "--to", "REALTIME"),
+        ("--map", "ts:@clock", "--to", "REALTIME"),
+        ("--map", "ts:com.example.gpu"),
+        ("--map", "ts:REALTIME", "--policy", "tube"),
+    ],
+)
+def test_one_clock_needs_no_tie(tracetime, table, tmp_path, words):
+    rows = pa.table({"ts": [1.5, 2.5], "clock": ["REALTIME"] * 2})
+    out = tmp_path / "out.parquet"
+    code, text, err = tracetime(
+        "convert", table("t.csv", rows), "-o", out, *words, "--float-unit", "s"
+    )
+    assert (code, err) == (0, "")
+    assert "2 resolved" in text
+    assert pq.read_table(out)["ts_time"].to_pylist() == [1_500_000_000, 2_500_000_000]
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         ((), "does not say which of its columns are times"),
-        (MAP, "nothing ties the clocks of --map"),
-        (("--graph", "t"), "say which columns (--map)"),
+        ((*MAP, "--to", "REALTIME"), "nothing ties the clocks of --map"),
+        ((*MAP, "--map", "what:REALTIME"), "nothing ties the clocks of --map"),
+        (("--map", "ts:@what"), "(--to names it)"),
+        (("--graph", "t"), "give --map COLUMN:CLOCK"),
+        (("--float-unit", "s"), "give --map COLUMN:CLOCK"),
         (("--map", "ts"), "is not [NEW=]COLUMN:CLOCK"),
         (("--map", "=ts:MONOTONIC"), "is not [NEW=]COLUMN:CLOCK"),
         ((*MAP, *MAP), "names the column 'ts' twice"),

@@ -100,7 +100,10 @@ def table_options(function: F) -> F:
         **values: Any,
     ) -> Any:
         if not mapped and (graph is not None or float_unit is not None):
-            raise UsageError("--graph and --float-unit are for tables: say which columns (--map)")
+            raise UsageError(
+                "--graph and --float-unit are for columns that --map names: give --map "
+                "COLUMN:CLOCK, or --map COLUMN:@clock where the column clock names the clock"
+            )
         return function(*args, table=TableOptions(mapped, graph, float_unit), **values)
 
     return cast("F", command)
@@ -169,7 +172,11 @@ def convert_mapped(  # noqa: PLR0913  the options of the command
         stack.enter_context(Progress("converting"))
         source = stack.enter_context(open_table(path, reading["max_expansion"], reading["partial"]))
         mapped = _parse_map(table.maps, source.columns)
-        graph, trace_clock = stack.enter_context(_graph(table.graph, reading, domains))
+        graph, target = stack.enter_context(_graph(table.graph, reading, domains))
+        if table.graph is None:
+            target = _only_clock(graph, mapped, to)
+        elif to is not None:
+            target = clock_in(graph, to)
         file = stack.enter_context(file_for(out, f".{kind}"))
         warn_of_absent_in(graph, domains)
         summary = convert_table_file(
@@ -177,7 +184,7 @@ def convert_mapped(  # noqa: PLR0913  the options of the command
             graph,
             mapped.columns,
             file,
-            to=trace_clock if to is None else clock_in(graph, to),
+            to=target,
             policy=policy,
             bars=bars,
             float_unit=table.float_unit,
@@ -201,23 +208,34 @@ def convert_mapped(  # noqa: PLR0913  the options of the command
 def _graph(
     path: str | None, reading: dict[str, Any], domains: list[ClockDomain]
 ) -> Iterator[tuple[ClockGraph, ClockId | None]]:
-    """The graph of a file that `ClockGraph.save` wrote, or of a trace, and its trace clock."""
+    """The graph of a file that `ClockGraph.save` wrote, or of a trace, and its trace clock.
+
+    Without a file, a graph that ties nothing.
+    """
     from tracetime.formats import open_trace
     from tracetime.graph.clock_graph import ClockGraph
     from tracetime.graph.storage.load import is_saved_graph
 
-    if path is None:
-        raise UsageError(
-            "nothing ties the clocks of --map: give a trace or a saved graph (--graph)"
-        )
-    if is_saved_graph(path):
-        graph = ClockGraph.load(path)
+    if path is None or is_saved_graph(path):
+        graph = ClockGraph() if path is None else ClockGraph.load(path)
         for domain in domains:
             graph.declare(domain.over(graph.domain(domain.id)))
         yield graph, graph.trace_clock
         return
     with open_trace(path, **reading, domains=domains) as trace:
         yield trace.clocks, trace.trace_clock
+
+
+def _only_clock(graph: ClockGraph, mapped: Mapped, to: ClockLike | None) -> ClockId:
+    """The clock of all columns and of the new ones: to itself it converts without a tie."""
+    given = (*mapped.columns.values(), *(() if to is None else (to,)))
+    clocks = {graph.clock(one) for one in given if not str(one).startswith("@")}
+    if len(clocks) != 1:
+        raise UsageError(
+            "nothing ties the clocks of --map: give a trace or a saved graph (--graph); one clock "
+            "that all columns were read in needs none (--to names it)"
+        )
+    return clocks.pop()
 
 
 def _print(summary: TableSummary, mapped: Mapped, graph: ClockGraph, seconds: float) -> None:
