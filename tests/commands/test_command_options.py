@@ -13,6 +13,7 @@ import tracetime as tt
 from tracetime import commands
 from tracetime.commands import options
 from tracetime.commands.limits import time_ns
+from tracetime.commands.merge import command as merge_command
 
 pytest_plugins = ["cli"]
 
@@ -144,3 +145,18 @@ def test_a_name_that_no_snapshot_has_is_answered_with_those_of_the_trace(traceti
     code, _, err = tracetime("at", path, "5", "--to", "com.exmaple.gpu", *named)
     assert code == 1
     assert "no snapshot has com.exmaple.gpu: did you mean com.example.gpu? the graph has" in err
+
+
+@pytest.mark.parametrize("option", ["--match", "--together", "--sync", "--same", "--at"])
+@pytest.mark.parametrize("following", ["-o", "--json", "--help"])
+def test_an_option_is_no_value_of_another(tracetime, tmp_path, option, following):
+    out = tmp_path / "m.pftrace"
+    code, _, err = tracetime("merge", "a", "b", option, following, out)
+    assert code == 2
+    merge = next(one for one in merge_command.params if option in one.opts)
+    assert f"{option} needs a value, and {following} is an option: {merge.help}" in err
+
+
+def test_a_value_may_begin_with_a_dash(tracetime, write):
+    assert tracetime("convert", write(TRACE), "-o", "-", "--format", "csv")[0] == 0
+    assert "needs a value" not in tracetime("merge", "--", "--match", "-o")[2]

@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Final
 
 import click
@@ -67,6 +68,17 @@ class Command(click.Command):
         if self.loads_numpy:
             _load_numpy()
         return super().invoke(ctx)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        found = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        options = {name: one for one in found for name in one.opts}
+        named = args[: args.index("--")] if "--" in args else args
+        for name, value in pairwise(named):
+            option = options.get(name)
+            if option is not None and not option.is_flag and value in options:
+                text = f"{name} needs a value, and {value} is an option: {option.help}"
+                raise click.UsageError(text, ctx)
+        return super().parse_args(ctx, args)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         short, _, more = inspect.cleandoc(self.help or "").partition("\f")
