@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from merge_worlds import two_recordings
@@ -15,6 +16,7 @@ from tracetime.merging.manifest_reading import read_manifest
 
 pytest_plugins = ["cli"]
 
+DEMO = Path(__file__).parents[2] / "demo"
 ENDS = ["name", "ts", "dur", "earliest", "latest", "end_earliest", "end_latest"]
 
 
@@ -97,3 +99,23 @@ def test_the_archive_of_another_program_has_its_offsets(tmp_path):
 def test_ties_that_make_no_sense_are_none(text):
     root = {"version": 1, "files": [], "attributes": {"tracetime_merge": text}}
     assert read_manifest(json.dumps({"perfetto_manifest": root}).encode()).ties is None
+
+
+def test_what_is_wrong_within_a_file_is_told_of_several(tmp_path, tracetime):
+    ranks = [str(DEMO / f"rank{n}.json.gz") for n in range(2)]
+    with tt.open_trace(ranks[0]) as alone:
+        assert next(one.code for one in tt.diagnose(alone)) == "effect-before-cause"
+    with tt.open_traces(ranks) as trace:
+        found = tt.diagnose(trace)[0]
+        page = tt.report(trace, tmp_path / "x.html")
+    assert (found.code, found.severity) == ("effect-before-cause", "warning")
+    assert found.title.startswith("rank0.json.gz: CPU and GPU disagree")
+    assert page.verdict == "1 warning"
+    assert "rank0.json.gz: CPU and GPU disagree" in (tmp_path / "x.html").read_text()
+    for words in (("report", *ranks, "-o"), ("merge", *ranks, "-o")):
+        assert "1 warning" in tracetime(*words, tmp_path / "x.html")[1]
+    tt.merge(ranks, out=tmp_path / "m.zip")
+    assert "rank0.json.gz: CPU and GPU disagree" in tracetime("doctor", tmp_path / "m.zip")[1]
+    assert "rank0.json.gz: CPU and GPU disagree" in tracetime(*ranks)[1]
+    [told] = json.loads(tracetime(*ranks, "--json")[1])["findings"]
+    assert told["title"] == found.title

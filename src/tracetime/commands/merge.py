@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tracetime.merging.output_report import WrittenFile, WrittenTrace
     from tracetime.merging.report import FileReport, MergeReport
     from tracetime.merging.steps import ClockStep
+    from tracetime.trace.open_options import OpenOptions
 
 _PROCESSES: Final = 2
 """More would wait for the one that writes."""
@@ -134,6 +135,7 @@ def command(  # noqa: PLR0913  a parameter for each option
       tracetime merge a.json b.json c.json --explain a.json c.json
     """
     from tracetime.merging.merge import merge
+    from tracetime.trace.open_options import OpenOptions
 
     is_page = out is not None and out.endswith(".html")
     if is_page and (strip or error_tracks):
@@ -161,19 +163,21 @@ def command(  # noqa: PLR0913  a parameter for each option
             processes=_PROCESSES if sys.platform == "linux" else 0,
         )
         if is_page:
-            _write_page(merged, traces, str(out), as_json)
+            options = OpenOptions(**reading, domains=tuple(domains_of(limits)))
+            _write_page(merged, traces, str(out), options, as_json)
             return
     report.check_tied()
     _print_end(out, report, as_json)
 
 
-def _write_page(merged: Path, traces: tuple[str, ...], out: str, as_json: bool) -> None:
+def _write_page(
+    merged: Path, traces: tuple[str, ...], out: str, options: OpenOptions, as_json: bool
+) -> None:
     """Write the report on what is merged, and print its verdict."""
     from tracetime.merging.one_trace import open_merged
     from tracetime.reporting import report
-    from tracetime.trace.open_options import OpenOptions
 
-    with open_merged(merged, traces, OpenOptions()) as opened:
+    with open_merged(merged, traces, options) as opened:
         page = report(opened, out)
     if not as_json:
         print_text(console(), f"{printable(out)}: {page.verdict}", hanging="  ")

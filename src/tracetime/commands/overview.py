@@ -131,11 +131,13 @@ class Together(TypedDict):
     Attributes:
         files: the files.
         contradictions: how many loops of clocks do not add up.
+        findings: what is wrong within each file, the worst first.
         next: the commands that come next.
     """
 
     files: Sequence[Place]
     contradictions: Count
+    findings: Sequence[Finding]
     next: Sequence[NextCommand]
 
 
@@ -367,10 +369,14 @@ def _next_lines(commands: Sequence[NextCommand]) -> Iterator[str]:
 def _together(
     files: Sequence[str], options: dict[str, Any], progress: Progress, as_json: bool
 ) -> None:
-    """Say how the clocks of several files lie to each other."""
+    """Say how the clocks of several files lie to each other, and what is wrong within each."""
+    from tracetime.doctor import TOLERANCE_NS, within
+    from tracetime.doctor.finding import rank
     from tracetime.merging.merge import merge
+    from tracetime.merging.one_trace import each_input
 
     report = merge(files, **options, opened=progress.follow)
+    findings = sorted(within(each_input(files, **options), TOLERANCE_NS), key=rank)
     following = list(_next_together(files, report))
     if as_json:
         places = [
@@ -380,11 +386,14 @@ def _together(
         facts: Together = {
             "files": places,
             "contradictions": len(report.contradictions),
+            "findings": findings,
             "next": following,
         }
         print_json(facts)
     else:
-        echo("\n".join((*_lines_together(report), *_next_lines(following))))
+        lines, bad = list(_lines_together(report)), [f for f in findings if f.severity != "info"]
+        lines += _finding_lines(bad, _MOST_LINES - len(lines) - 1 - len(following))
+        echo("\n".join((*lines, *_next_lines(following))))
 
 
 def _lines_together(report: MergeReport) -> Iterator[str]:

@@ -25,6 +25,7 @@ from tracetime.doctor.finding import (
     Finding,
     Severity,
     all_of,
+    faults,
     first_packets,
     names,
     rank,
@@ -39,7 +40,7 @@ from tracetime.doctor.other_clock import other_clocks, reused_sequences
 from tracetime.doctor.placement import placement
 from tracetime.doctor.recordings import recordings
 from tracetime.doctor.structure import structure
-from tracetime.text import count
+from tracetime.text import count, printable
 from tracetime.trace.notes import Note
 from tracetime.trace.trace import Trace, check_trace
 
@@ -81,7 +82,29 @@ def findings_of(survey: Survey) -> list[Finding]:
     # A file that ends within its first packet is still a trace.
     if truncated is not None and truncated.packet is None and nothing:
         raise truncated
-    return sorted(merged(nested(list(_every(survey)), survey), survey), key=rank)
+    found = merged(nested(list(_every(survey)), survey), survey)
+    return sorted(chain(found, within(survey.trace.inputs(), survey.tolerance_ns)), key=rank)
+
+
+def within(inputs: Iterable[tuple[str, Trace]], tolerance_ns: int) -> Iterator[Finding]:
+    """Yield what is wrong within each file of several, which has its clocks and packets alone."""
+    for name, trace in inputs:
+        found = findings_of(Survey(trace, tolerance_ns))
+        names = trace.clocks.names
+        for one in found:
+            if one.severity != "info" or faults([one]):
+                yield _in_file(one.with_names(names), f"{printable(name)}: ")
+
+
+def _in_file(found: Finding, name: str) -> Finding:
+    return replace(
+        found,
+        title=f"{name}{found.title}",
+        clocks=(),
+        packets=(),
+        selections=(),
+        consequences=tuple(_in_file(one, "") for one in found.consequences),
+    )
 
 
 def _every(survey: Survey) -> Iterator[Finding]:

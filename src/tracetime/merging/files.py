@@ -119,7 +119,7 @@ def open_files(
                     opened(found[-1].trace)
     if len(found) < 2 and not any(one.manifest is not None for one in found):
         raise UsageError("merging takes two traces or more: give the path of each")
-    names = _names([(one.archive or one.trace.path, one.member) for one in found])
+    names = short_names([(one.archive or one.trace.path, one.member) for one in found])
     read = each(_read, zip(names, (one.trace for one in found), strict=True))
     files = [
         MergedFile(number, name, one.trace, *facts, one.member, one.manifest)
@@ -206,7 +206,7 @@ def file_named(files: Sequence[MergedFile], text: str) -> MergedFile:
     raise UsageError(f"{printable(text)!r} is none of the files{near}")
 
 
-def _names(places: Sequence[tuple[str, str]]) -> list[str]:
+def short_names(places: Sequence[tuple[str, str]]) -> list[str]:
     """The shortest ends of paths that tell them apart; with a number where nothing does.
 
     places: of each the path of the file, and the member of it, or "".

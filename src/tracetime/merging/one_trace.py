@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial as applied
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypedDict, Unpack, overload
+from typing import TypedDict, Unpack, cast, overload
 
 from tracetime import formats
 from tracetime.atomic_file import protect_all
 from tracetime.clocks.domain import ClockDomain
 from tracetime.formats.trace_file import TraceFile
+from tracetime.merging.files import short_names
 from tracetime.merging.merge import merge
 from tracetime.trace.open_options import (
     MAX_CLOCKS,
@@ -103,14 +106,7 @@ def open_traces(  # noqa: PLR0913  the options of both
         TraceError: an archive is cut off or damaged, or a member is encrypted.
     """
     options = OpenOptions(partial, max_expansion, max_clocks, max_tubes, tuple(domains), orders)
-    reading: ReadingOptions = {
-        "partial": partial,
-        "max_expansion": max_expansion,
-        "max_clocks": max_clocks,
-        "max_tubes": max_tubes,
-        "domains": options.domains,
-        "orders": orders,
-    }
+    reading = _reading(options)
     if isinstance(path, str | os.PathLike):
         return formats.open_traces(path, **reading)
     inputs = list(path)
@@ -140,4 +136,27 @@ def open_merged(
     # Its sources are closed by now.
     protect_all(content, [Path(one).stat() for one in inputs if Path(one).is_file()])
     name = ", ".join(os.fspath(one) for one in inputs)
-    return formats.open_file(TraceFile(name, content), options)
+    trace = formats.open_file(TraceFile(name, content), options)
+    trace.inputs = applied(each_input, inputs, **_reading(options))
+    return trace
+
+
+def _reading(options: OpenOptions) -> ReadingOptions:
+    """The options as `open_traces` takes them."""
+    given = {name: getattr(options, name) for name in ReadingOptions.__annotations__}
+    return cast("ReadingOptions", given)
+
+
+def each_input(
+    inputs: Iterable[str | os.PathLike[str]], **reading: Unpack[ReadingOptions]
+) -> Iterator[tuple[str, Trace]]:
+    """Yield each trace of some paths alone, and its short name; standard input is read once."""
+    with ExitStack() as stack:
+        traces = [
+            stack.enter_context(trace)
+            for path in inputs
+            if os.fspath(path) != "-"
+            for trace in formats.open_traces(path, **reading)
+        ]
+        places = [formats.split_member(trace.path) or (trace.path, "") for trace in traces]
+        yield from zip(short_names(places), traces, strict=True)

@@ -6,7 +6,7 @@ A format subclasses `Trace` (`formats/perfetto/` is one).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, cast
@@ -179,6 +179,7 @@ class Trace(TraceFacts, ABC):
         on_read: functions that are called with the byte position reached, whenever the file is
             read, by whatever reads it and in its thread, and at its end where more is to be done.
             What one raises ends that.
+        inputs: opens the files that it is merged of, each alone, with their names; none of others.
         placing: where the tube puts its events while it is written as one of several; None: on its
             own trace clock.
     """
@@ -189,6 +190,7 @@ class Trace(TraceFacts, ABC):
         self.options = options
         self.domains = options.domains
         self.on_read: list[Callable[[int], None]] = []
+        self.inputs: Callable[[], Iterable[tuple[str, Trace]]] = tuple
         self.placing: Placing | None = None
 
     @property
