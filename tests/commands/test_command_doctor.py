@@ -47,7 +47,10 @@ def test_infos_take_a_line_each_without_verbose(tracetime, write):
     text = tracetime("doctor", path)[1]
     assert text.startswith(f"{path}: the clocks are in order.\n\ninfo: no snapshot holds REALTIME")
     assert "why:" not in text
-    assert "why:" in tracetime("doctor", path, "--verbose")[1]
+    assert "\n  --verbose says why, and what to do\n" in text
+    verbose = tracetime("doctor", path, "--verbose")[1]
+    assert "why:" in verbose
+    assert "--verbose" not in verbose
 
 
 def test_fail_on_sets_the_exit_code(tracetime, write):

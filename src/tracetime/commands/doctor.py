@@ -336,6 +336,8 @@ def _print(path: str, findings: list[Finding], verbose: bool, is_checked: bool) 
             echo()
         _print_finding(screen, finding, "", verbose, more)
         before = finding.severity
+    if before == "info" and not verbose:
+        echo("  --verbose says why, and what to do")
 
 
 def _fold(findings: Iterable[Finding], verbose: bool) -> Iterator[tuple[Finding, int]]:
