@@ -6,7 +6,7 @@ import pytest
 from places import ROOT
 
 SOURCES = sorted((ROOT / "src" / "tracetime").rglob("*.py"))
-OPTIONS = ("partial", "max-clocks", "max-tubes", "max-expansion")
+OPTIONS = ("max-clocks", "max-tubes", "max-expansion")
 
 
 @pytest.mark.parametrize("option", OPTIONS)

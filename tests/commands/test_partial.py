@@ -1,9 +1,11 @@
 """With --partial every command tells what comes before the place where a file is damaged."""
 
+import gzip
 import json
 
 import pytest
 from building import compressed, event, packet, pb, snapshot, trace
+from places import ROOT
 
 pytest_plugins = ["cli"]
 
@@ -61,3 +63,18 @@ def test_what_is_no_trace_is_no_part_of_one(tracetime, write, tmp_path, monkeypa
     assert code == 3
     assert "tracetime: error" in err
     assert [path.name for path in tmp_path.iterdir()] == ["t.pftrace"]
+
+
+@pytest.mark.parametrize("name", ["rank0.json.gz", "lab.xdf"])
+def test_partial_is_taken_by_all_and_not_advised_again(tracetime, tmp_path, name):
+    content = (ROOT / "demo" / name).read_bytes()
+    path = tmp_path / name.removesuffix(".gz")
+    path.write_bytes((gzip.decompress(content) if name.endswith(".gz") else content)[:-50])
+    assert "Give --partial" in tracetime("clocks", path)[2]
+    for command in ((), ("doctor",), ("convert", "-o", tmp_path / "o.csv")):
+        name, *more = (*command[:1], path, *command[1:])
+        code, out, err = tracetime(name, *more, "--partial")
+        assert code == 0
+        assert "cut off" in out + err
+        assert "--partial)" not in out + err
+        assert "Give --partial" not in out + err

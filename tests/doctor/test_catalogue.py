@@ -212,3 +212,12 @@ def test_who_takes_no_snapshots_is_told_of_none(cls):
         assert fix is not None
         assert "napshot" not in fix
         assert fix.endswith(".")
+
+
+@pytest.mark.parametrize("code", ["machine-not-synchronised", "clock-reset", "no-realtime"])
+def test_who_records_streams_of_lsl_is_told_of_no_messages_and_bits(code):
+    row, fix = CATALOGUE[code], fix_in(code, XdfTrace.FORMAT)
+    assert fix is not None
+    assert fix != row.fix
+    for word in ("--orders", "--valid-bits", "napshot", "cable"):
+        assert word not in fix

@@ -15,6 +15,7 @@ from tracetime.commands.options import (
     apart_option,
     json_option,
     limits_of_reading,
+    partial_anyway,
     tolerance_option,
     traces_in,
 )
@@ -69,6 +70,7 @@ _MOST_ALIKE: Final = 5
     metavar="FINDING",
     help="List the events of the findings with this code, and how far off each is.",
 )
+@partial_anyway
 @limits_of_reading
 @click.option(
     "-v",

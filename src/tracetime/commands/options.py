@@ -178,6 +178,16 @@ _LIMITS: Final = (
 )
 
 
+partial_anyway = click.option(
+    "--partial",
+    "partial_anyway",
+    is_flag=True,
+    hidden=True,
+    expose_value=False,
+    help="Nothing: what comes before a cut is read without it.",
+)
+
+
 def limits_of_reading(function: F) -> F:
     """Add the limits of `open_trace`; the command takes them as `reading`."""
     return _as_reading(function, _LIMITS)

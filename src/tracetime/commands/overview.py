@@ -16,7 +16,12 @@ from tracetime.clocks.json_facts import as_json
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.commands.help import Command
 from tracetime.commands.limits import domains_of, limit_options
-from tracetime.commands.options import json_option, limits_of_reading, open_as_one
+from tracetime.commands.options import (
+    json_option,
+    limits_of_reading,
+    open_as_one,
+    partial_anyway,
+)
 from tracetime.commands.output import result_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import print_json
@@ -143,6 +148,7 @@ class Together(TypedDict):
 
 @click.command("FILE...", cls=Command)
 @click.argument("files", metavar="", nargs=-1, required=True, type=click.Path(allow_dash=True))
+@partial_anyway
 @limits_of_reading
 @limit_options
 @result_option

@@ -53,7 +53,25 @@ _FIXES: Final[Mapping[str, str]] = {
     ),
 }
 
+_FIXES_OF_CODE: Final[Mapping[tuple[str, str], str]] = {
+    ("XDF recording", "machine-not-synchronised"): (
+        "The stream has no clock offsets: record it with LabRecorder, which measures them every "
+        "5 s. Without them, compare samples of this stream with each other alone."
+    ),
+    ("XDF recording", "clock-reset"): (
+        "The clock of a stream counts from the boot of its machine: that was restarted while "
+        "LabRecorder ran. Keep it up, or begin a new recording after a restart. `--policy tube` "
+        "takes the clock offsets before it and after it apart."
+    ),
+    ("XDF recording", "no-realtime"): (
+        "LSL's clocks count from the boot of a machine, and nothing in XDF relates them to UTC. To "
+        "compare the recording with another trace, have both record one event, and merge them by "
+        "it (`tracetime merge --at EVENT`)."
+    ),
+}
+
 
 def fix_in(code: str, format_name: str) -> str | None:
     """Return what to do about a finding in a trace of a format; None where the row's text fits."""
-    return _FIXES.get(format_name) if code in _OF_SNAPSHOTS else None
+    of_snapshots = _FIXES.get(format_name) if code in _OF_SNAPSHOTS else None
+    return _FIXES_OF_CODE.get((format_name, code), of_snapshots)

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 # The faults of a file of JSON, by the number that the scanner gives.
 
-_MEND: Final = "mend the file there, or read what comes before (partial, --partial)"
+_MEND: Final = "mend the file there"
 
 FAULTS: Final[tuple[str, ...]] = (
     "",
@@ -73,10 +73,10 @@ FAULTS: Final[tuple[str, ...]] = (
     f"values nest deeper than 256 levels: {_MEND}",
     f"an event or value is longer than 64 MiB, or a quote is missing: {_MEND}",
     f"something follows the end of the trace: {_MEND}",
-    "the file is cut off: get a whole copy, or read what there is (partial, --partial)",
+    "the file is cut off: get a whole copy",
     'there is no key "traceEvents" with an array: this is JSON, but no trace (`tracetime '
     "FILE --help` lists the formats that are read)",
-    "another trace follows in the file: split it here, or read the first one (partial, --partial)",
+    "another trace follows in the file: split it here",
     "another object follows: a file with an object a line is no trace; make an array of them "
     "(jq -s . FILE)",
     f"JSON has no comments: {_MEND}",

@@ -30,8 +30,7 @@ _INCOMPLETE: Final = 1
 _TOO_LONG: Final = 3
 _BEYOND: Final = 7
 FAULTS: Final = {
-    _INCOMPLETE: "the journal is cut off within an entry: export it again, or read what comes "
-    "before the cut (partial, --partial)",
+    _INCOMPLETE: "the journal is cut off within an entry: export it again",
     2: "no field of a journal stands here, NAME=text or NAME and a length: the file is damaged, "
     "or not from `journalctl -o export`",
     _TOO_LONG: f"an entry is longer than {LONGEST_ENTRY >> 20} MiB: the file is damaged, or has "

@@ -62,8 +62,7 @@ _LINK_NAMES: Final = {
 
 _INCOMPLETE: Final = 1
 FAULTS: Final = {
-    _INCOMPLETE: "the capture is cut off within a block: get a whole copy, or read what comes "
-    "before the cut (partial, --partial)",
+    _INCOMPLETE: "the capture is cut off within a block: get a whole copy",
     2: "the length of a block is wrong, or differs at its end: the file is damaged",
     3: f"a block is longer than {LONGEST_BLOCK >> 20} MiB: the file is damaged",
     4: "no section of pcapng begins here: the file is damaged, or of another format",

@@ -164,11 +164,11 @@ def walk(file: Content) -> Iterator[Chunks]:
         at, number = at + after, number + len(found)
         if fault:
             raise TraceError(
-                "no chunk of XDF begins here: the file is corrupt, or its end is missing; read "
-                "what comes before it (partial, --partial)"
+                "no chunk of XDF begins here: the file is corrupt, or its end is missing; get a "
+                "whole copy"
                 if fault == _NO_CHUNK
                 else f"the file is cut off: a chunk of {n_bytes} bytes has {file.size - at}; "
-                "record again, or read what comes before it (partial, --partial)",
+                "record again, or get a whole copy",
                 at,
                 number,
             )
