@@ -157,3 +157,20 @@ def test_the_command_takes_ticks(pair, tracetime):
     assert code == 0
     row = next(line for line in out.splitlines() if line.startswith("guest  "))
     assert "+16 min 35 s  ± 5.34 us" in row
+
+
+@pytest.mark.parametrize(
+    ("days", "is_far"), [(0, False), (0.9, False), (1.1, True), (20_454.1, True)]
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_offset_that_puts_files_far_apart_is_warned_of(tmp_path, tracetime, days, is_far, sign):
+    paths = [machine(tmp_path / name, APART) for name in "ab"]
+    offset_s = sign * int(days * 86_400)
+    words = ("merge", *paths, "--sync", f"a:BOOTTIME=b:BOOTTIME{offset_s:+}s+-10ms")
+    code, out, _ = tracetime(*words, "-o", tmp_path / "m.zip")
+    assert code == 0
+    assert ("is it right?" in out) == is_far
+    if is_far:
+        [line] = [one for one in out.replace("\n  ", " ").split("\n") if "warning" in one]
+        assert line.startswith("warning: the given offset a:BOOTTIME=b:BOOTTIME")
+        assert f"puts their times {int(days)} d" in line

@@ -40,6 +40,9 @@ _MOST_PAIRS: Final = 6
 _MOST_STEPS: Final = 8
 """So many steps are told one by one; the table has their number."""
 
+_FAR_NS: Final = 24 * 3600 * 10**9
+"""Files that lie farther apart are hardly of one time."""
+
 _MOST_PIDS: Final = 4
 """So many pids are named."""
 
@@ -241,6 +244,8 @@ def _print(screen: Console, report: MergeReport) -> None:
         print_text(screen, line, hanging="  ")
     for line in _shared_pids(report):
         print_text(screen, line, hanging="  ")
+    for line in _far_apart(report):
+        print_text(screen, f"warning: {line}", hanging="  ")
     for line in contradictions(report):
         print_text(screen, f"contradiction: {line}", hanging="  ")
     for step in report.steps[:_MOST_STEPS]:
@@ -259,6 +264,14 @@ def _print(screen: Console, report: MergeReport) -> None:
         print_text(screen, f"no ties by {line}", hanging="  ")
     for line in "" if report.explained is None else str(report.explained).split("\n"):
         print_text(screen, line, hanging="      ")
+
+
+def _far_apart(report: MergeReport) -> Iterator[str]:
+    """The given offsets that put files of different times on one timeline."""
+    for tie in dict.fromkeys(tie for file in report.files for tie in file.ties):
+        if tie.apart_ns > _FAR_NS:
+            far = f"puts their times {duration(tie.apart_ns)} apart: is it right?"
+            yield f"{printable(tie.said)} {far}"
 
 
 def _shared_pids(report: MergeReport) -> Iterator[str]:

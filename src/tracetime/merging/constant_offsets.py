@@ -148,10 +148,13 @@ def add_offset(
     here_ns, there_ns = _tick_ns((one, x, ours), (other, y, theirs), offset, words)
     offset_ns = offset.ns(here_ns)
     # When both are, by their own time, ns of `there`.
-    ends = [Fraction(value, theirs.unit_ns) * there_ns for value in span_on(other, y)]
-    ends += (Fraction(value, ours.unit_ns) * here_ns - offset_ns for value in span_on(one, x))
+    of_other = [Fraction(value, theirs.unit_ns) * there_ns for value in span_on(other, y)]
+    of_one = [Fraction(value, ours.unit_ns) * here_ns - offset_ns for value in span_on(one, x)]
     # Neither file has a time: one at 0 tells how far the clocks are apart.
-    ends = ends or [Fraction()]
+    ends = [*of_other, *of_one] or [Fraction()]
+    apart_ns = 0
+    if of_other and of_one:
+        apart_ns = max(floor(max(min(of_other), min(of_one)) - min(max(of_other), max(of_one))), 0)
     at = [*_between(floor(min(ends) / there_ns), ceil(max(ends) / there_ns))]
     exact = [(value * there_ns + offset_ns) / here_ns for value in at]
     reads = [round(value) for value in exact]
@@ -167,7 +170,7 @@ def add_offset(
     first = graph.state.version[0]
     add_snapshot(graph, Snapshot(readings, reference=there, half_width_ns={here: half_ns}))
     snapshots = range(first, graph.state.version[0])
-    return Tie(one.number, other.number, "sync", 1, words, snapshots=snapshots)
+    return Tie(one.number, other.number, "sync", 1, words, snapshots=snapshots, apart_ns=apart_ns)
 
 
 def _tick_ns(

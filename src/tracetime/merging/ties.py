@@ -25,6 +25,8 @@ class Tie(NamedTuple):
         said: what it is, in words.
         orders: the numbers in the graph of those that it consists of.
         snapshots: the numbers in the graph of those that it consists of.
+        apart_ns: of a known offset: between the end of a file and the begin of the other, ns; 0
+            where both last at one time.
     """
 
     one: Count
@@ -34,3 +36,4 @@ class Tie(NamedTuple):
     said: str
     orders: range = range(0)
     snapshots: range = range(0)
+    apart_ns: int = 0
