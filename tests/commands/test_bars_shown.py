@@ -177,3 +177,25 @@ def test_a_sample_is_evenly_spaced_and_small(monkeypatch):
     assert len(kept) <= 100
     assert not sample.is_whole
     assert len(set(np.diff(kept).tolist())) == 1
+
+
+@pytest.mark.parametrize(
+    ("clocks", "more", "said"),
+    [
+        (
+            300,
+            (),
+            "291 more clocks without a bar: --max-tubes allows more; at most 40 are measured",
+        ),
+        (300, ("--max-tubes", 10**6), "261 more clocks without a bar: at most 40 are measured"),
+        (3, ("--max-tubes", 1), "clocks without a bar: --max-tubes allows more"),
+        (3, (), None),
+    ],
+)
+def test_clocks_without_a_bar_are_counted(tracetime, write, clocks, more, said):
+    ids = [0x80000000 + 7919 * k for k in range(clocks)]
+    path = write(trace(snapshot({6: 10**9} | dict.fromkeys(ids, 10**9))))
+    for command in ("clocks", "doctor"):
+        out = tracetime(command, path, *more)[1].replace("\n  ", " ")
+        assert ("without a bar" in out) == (said is not None)
+        assert (said or "") in out

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.int_arrays import is_any_of
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.errors import BARRED, RESOLVED, TracetimeError
+from tracetime.errors import BARRED, RESOLVED, TraceError, TracetimeError
 from tracetime.graph.clock_graph import inner
 from tracetime.graph.graph import Graph
 from tracetime.graph.values import Values, ascending, distances
@@ -83,9 +83,15 @@ class _Noted:
 
 
 class EventBars:
-    """A measure of the bars of placed events, by clock."""
+    """A measure of the bars of placed events, by clock.
+
+    Attributes:
+        beyond_tubes: how many clocks have none because they take more tubes than are allowed.
+        beyond_most: how many have none because so many others are measured.
+    """
 
     def __init__(self) -> None:
+        self.beyond_tubes = self.beyond_most = 0
         self._of: defaultdict[ClockId, _Noted] = defaultdict(_Noted)
         self._stride = 1
         self._kept = 0
@@ -379,10 +385,15 @@ def widest_in_trace(graph: Graph, home: ClockId, events: Mapping[ClockId, Readin
         for clock, info in infos.items()
     ]
     order = to_measure(list(infos), likely, [clock in events for clock in infos])
+    noted.beyond_most = len(order[MOST_MEASURED:])
     for clock in order[:MOST_MEASURED]:
-        with suppress(TracetimeError):
+        try:
             span = events.get(clock) or _while_traced(graph, infos[home], infos[clock])
             note_widest(graph, home, noted, {clock: span})
+        except TraceError:
+            noted.beyond_tubes += 1
+        except TracetimeError:
+            pass
     return noted
 
 

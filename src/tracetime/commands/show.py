@@ -314,6 +314,8 @@ def print_widest(
 
     where: the name of the trace clock, and which part of the time the bars are of.
     """
+    from tracetime.analysis.event_bars import MOST_MEASURED
+
     rows = []
     for name, infos in lines:
         found = bars.of(info.clock for info in infos)
@@ -323,6 +325,12 @@ def print_widest(
     if rows:
         columns = ("clock", ">at most", ">where it reads")
         print_table(screen, f"Error bars on {where}", columns, rows)
+    left_out = bars.beyond_tubes + bars.beyond_most
+    if left_out:
+        why = ["--max-tubes allows more"] if bars.beyond_tubes else []
+        why += [f"at most {MOST_MEASURED} are measured"] if bars.beyond_most else []
+        text = f"{count(left_out, 'more clock')} without a bar: {'; '.join(why)}"
+        print_text(screen, text, hanging="  ")
 
 
 def bar_cells(bars: ClockBars | None, is_whole: bool) -> tuple[str, str, str]:

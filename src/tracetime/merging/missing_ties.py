@@ -43,7 +43,8 @@ def _missing_ties(traces: MergedTraces, number: int) -> Iterator[str]:
         if which.number in traces.wall_clocks:
             yield f"wall clocks: {printable(which.name)}: {traces.wall_clocks[which.number]}"
     for together, found in traces.together.items():
-        yield f"collectives: {why_not_together(first, file, together, found)}"
+        if together.name is not None or "collectives" in first.trace.shares & file.trace.shares:
+            yield f"collectives: {why_not_together(first, file, together, found)}"
     if "calls" in first.trace.shares & file.trace.shares:
         yield "spans: none has its parent in the other file"
     elif not traces.messages:
