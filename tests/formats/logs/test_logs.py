@@ -248,3 +248,10 @@ def test_dates_are_those_of_the_calendar(tmp_path_factory, at, minutes):
     with tt.open_trace(path) as trace:
         (found,) = trace.read_all()["timestamp"].to_pylist()
     assert found == since // datetime.timedelta(microseconds=1) * 1000
+
+
+def test_logs_that_nothing_ties_are_told_of_no_collectives(written):
+    logs = [written(STRACE, "strace.txt"), written(LOGCAT_EPOCH, "logcat.txt")]
+    looked_for = tt.merge(logs).files[1].looked_for
+    assert looked_for
+    assert not any(text.startswith("collectives") for text in looked_for)
