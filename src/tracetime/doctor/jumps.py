@@ -407,7 +407,7 @@ def _finding(
     if code == "clock-stepped" and _of_two(survey, found):
         parts.append("two")
     known = ""
-    if code in ("clock-stepped", "realtime-set-back") and clock.clock in WALL:
+    if times == 1 and code in ("clock-stepped", "realtime-set-back") and clock.clock in WALL:
         known = known_offset(seen - _KNOWN_NS, seen + _KNOWN_NS)
     if known:
         parts.append("known_as")

@@ -26,7 +26,7 @@ MOST_KNOTS: Final = 192
 FEWEST_KNOTS: Final = 16
 """As many even where searches are long."""
 
-MOST_WORK: Final = 10_000_000
+MOST_WORK: Final = 300_000
 """So many nodes in all searches for one epoch, about."""
 
 BESIDE_BREAKS: Final = 3
