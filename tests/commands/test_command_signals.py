@@ -26,7 +26,7 @@ def outcome(program):
     done = subprocess.run(
         [sys.executable, "-c", program + END], capture_output=True, text=True, timeout=600
     )
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split("\n")[:-1]
 
 

@@ -40,6 +40,7 @@ def install() -> None:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _receive)
     signal.signal(signal.SIGALRM, _try_again)
+    sys.unraisablehook = _tell_unless_raised_again
 
 
 def received() -> int | None:
@@ -72,6 +73,11 @@ def _receive(number: int, frame: FrameType | None) -> None:
 def _try_again(number: int, frame: FrameType | None) -> None:
     if _received is not None and not _is_handled():
         _raise()
+
+
+def _tell_unless_raised_again(lost: sys.UnraisableHookArgs) -> None:
+    if lost.exc_value is None or lost.exc_value is not _raised:
+        sys.__unraisablehook__(lost)
 
 
 def _raise() -> NoReturn:
