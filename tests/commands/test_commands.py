@@ -48,7 +48,7 @@ def test_all_options_are_in_the_whole_help(tracetime, name):
         part = commands.OVERVIEW if part == "./FILE" else part
         command = command.get_command(click.Context(command), part)
     for param in command.params:
-        if isinstance(param, click.Option) and not param.hidden:
+        if isinstance(param, click.Option):
             assert any(f"{option} " in whole for option in param.opts)
     # What --help leaves out is named by it: there is more.
     assert ("--help-all" in short) == (whole != short)

@@ -34,7 +34,8 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
 """The parameters of each group of options, in all commands; those of no group are the first's."""
 
 _RARE: Final = frozenset(
-    {*_GROUPS["Tables"], *_GROUPS["Clocks"], *_GROUPS["Limits"], "orders", "max_tubes", "apart"}
+    {*_GROUPS["Tables"], *_GROUPS["Clocks"], *_GROUPS["Limits"]}
+    | {"orders", "max_tubes", "apart", "partial_anyway"}
 )
 """Parameters that --help leaves to --help-all."""
 

@@ -182,7 +182,6 @@ partial_anyway = click.option(
     "--partial",
     "partial_anyway",
     is_flag=True,
-    hidden=True,
     expose_value=False,
     help="Nothing: what comes before a cut is read without it.",
 )

@@ -136,7 +136,7 @@ class _FirstPass:
         missing, missing_at: of these the packets, and the number of the first event after some.
         uncounted, uncounted_at: how many counts are unknown, and likewise.
         backwards: of each stream whose time runs backwards: how many events are earlier than
-            one before them, the number of the first, and the stream.
+            one before them, the number of the first, the stream, and by how many ns at most.
     """
 
     def __init__(self) -> None:
