@@ -98,7 +98,10 @@ def check(data: bytes, policy: str, coarse: bool = False) -> bytes:
 
 @pytest.mark.parametrize("policy", ["floor", "tube"])
 @pytest.mark.parametrize("tie", TIES)
-@pytest.mark.parametrize("inside", [one for one in INSIDE if "compressed" not in one])
+@pytest.mark.parametrize(
+    "inside",
+    [one for one in INSIDE if "compressed" not in one and bytes not in map(type, INSIDE[one])],
+)
 def test_every_timestamp_of_both_machines_is_where_the_policy_puts_it(inside, tie, policy):
     here, there = INSIDE[inside], of_remote(*INSIDE[inside])
     more = HOME[1:] if tie != "nothing" else []

@@ -31,6 +31,7 @@ from building import (
     statsd,
     streaming_profile,
     thread_descriptor,
+    thread_track,
     trace,
 )
 from corpus import files
@@ -119,6 +120,21 @@ INSIDE = {
         packet(seq=1, streaming_profile_packet=streaming_profile([5, 6, 7], samples=2)),
         packet(seq=1, streaming_profile_packet=streaming_profile([1])),
     ],
+    "streaming_profile after tracks that Perfetto leaves out": [
+        packet(seq=1, cleared=True, track_descriptor=thread_track(MONO[0] // 1000)),
+        packet(seq=1, track_descriptor=thread_track(5, uuid=None)),
+        packet(seq=1, track_descriptor=pb.TrackDescriptor(uuid=7, thread={})),
+        packet(seq=1, streaming_profile_packet=streaming_profile([5, 6, 7])),
+    ],
+    "streaming_profile after payloads that end their packet": [
+        packet(seq=1, cleared=True, thread_descriptor=thread_descriptor(MONO[0] // 1000)),
+        *(
+            payload.SerializeToString()
+            + packet(track_descriptor=thread_track(5)).SerializeToString()
+            for payload in (packet(seq=1, cpu_info=pb.CpuInfo()), event(seq=1))
+        ),
+        packet(seq=1, streaming_profile_packet=streaming_profile([5, 6, 7])),
+    ],
     "service_event": [packet(MONO[0], MONOTONIC, service_event=service_event())],
     "service_event without a clock": [packet(AT[0], service_event=service_event())],
     "chrome_events": [packet(MONO[0], seq=1, chrome_events=pb.ChromeEventBundle())],
@@ -141,7 +157,7 @@ INSIDE = {
     for codec in ("zlib", "gzip", "zstd")
 }
 # Their fields hold whole ms and us.
-COARSE = {"power_rails", "streaming_profile"}
+COARSE = {"power_rails"} | {name for name in INSIDE if name.startswith("streaming_profile")}
 
 
 def n_faults(data: bytes) -> int:

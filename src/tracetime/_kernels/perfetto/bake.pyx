@@ -35,8 +35,8 @@ from tracetime._kernels.perfetto.importer cimport (
     Row, Rows,
 )
 from tracetime._kernels.perfetto.packet cimport (
-    FLAG_INCREMENTAL_STATE_CLEARED, FLAG_NEEDS_INCREMENTAL_STATE, Packet, baked_policy, is_mark,
-    read_packet,
+    DESCRIBES_LAST, DESCRIBES_THREAD, FLAG_INCREMENTAL_STATE_CLEARED, FLAG_NEEDS_INCREMENTAL_STATE,
+    Packet, baked_policy, is_inner, is_mark, is_taken_silently, read_descriptor, read_packet,
 )
 from tracetime._kernels.perfetto.rewriting cimport (
     SET_ASIDE, put_between, put_content, put_span, put_unchanged, put_value, put_with_number,

@@ -26,7 +26,8 @@ from tracetime._kernels.perfetto.clocks cimport (
 from tracetime._kernels.perfetto.ftrace_event cimport FtraceEvent, read_ftrace_event
 from tracetime._kernels.perfetto.messages cimport *
 from tracetime._kernels.perfetto.packet cimport (
-    FLAG_NEEDS_INCREMENTAL_STATE, Packet, is_inner, is_mark, read_packet,
+    DESCRIBES_LAST, DESCRIBES_THREAD, FLAG_NEEDS_INCREMENTAL_STATE, Packet, is_inner, is_mark,
+    is_taken_silently, read_descriptor, read_packet,
 )
 from tracetime._kernels.perfetto.sorter cimport note_buffers_read, push
 

@@ -68,6 +68,52 @@ cdef inline bint is_inner(uint32_t field) noexcept nogil:
     )
 
 
+cdef inline bint is_taken_silently(uint32_t field) noexcept nogil:
+    """Whether Perfetto reads a payload without handing its packet to the sorter."""
+    return (
+        field == PACKET_CHROME_METADATA or field == PACKET_CHROME_BENCHMARK_METADATA
+        or field == PACKET_CPU_INFO or field == PACKET_GPU_INFO or field == PACKET_INTERRUPT_INFO
+        or field == PACKET_PACKAGES_LIST or field == PACKET_SYSTEM_INFO
+        or field == PACKET_TRACE_UUID or field == PACKET_TRACK_EVENT_RANGE_OF_INTEREST
+        or field == PACKET_TRANSLATION_TABLE or field == PACKET_UI_STATE
+        or field == PACKET_USER_LIST
+    )
+
+
+# What a descriptor of a thread or a track is to the importer.
+cdef enum:
+    DESCRIBES_NO_THREAD
+    DESCRIBES_THREAD            # legacy timestamps of its sequence count from its reference
+    DESCRIBES_LAST              # Perfetto reads no payload of the packet after it
+
+
+cdef inline int read_descriptor(
+    uint32_t field, Span payload, bint has_sequence_id, bint takes_effect, ThreadDescriptor *thread
+) noexcept nogil:
+    """TokenizeThreadDescriptorPacket, TokenizeTrackDescriptorPacket (track_event_tokenizer.cc).
+
+    takes_effect: the packet has a trace time, and its sequence its incremental state.
+    """
+    cdef TrackDescriptor track
+    cdef ProcessDescriptor process
+    if field == PACKET_THREAD_DESCRIPTOR:
+        read_thread_descriptor(payload, thread)
+        return DESCRIBES_THREAD if takes_effect and has_sequence_id else DESCRIBES_LAST
+    read_track_descriptor(payload, &track)
+    if not track.has_uuid or <uint32_t>track.child_ordering > 3:
+        return DESCRIBES_LAST
+    if not is_set(track.thread):
+        read_process_descriptor(track.process, &process)
+        return (
+            DESCRIBES_LAST if is_set(track.process) and not process.has_pid
+            else DESCRIBES_NO_THREAD
+        )
+    read_thread_descriptor(track.thread, thread)
+    if not thread.has_pid or not thread.has_tid:
+        return DESCRIBES_LAST
+    return DESCRIBES_THREAD if takes_effect else DESCRIBES_NO_THREAD
+
+
 cdef inline bint read_packet(Span s, Packet *p) noexcept nogil:
     """Find the fields that matter; False where the packet cannot be read to its end."""
     cdef TracePacket *message = &p.message

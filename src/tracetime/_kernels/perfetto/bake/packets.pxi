@@ -414,8 +414,10 @@ cdef class Baker(PacketObserver):
 
     cdef int note_reference(self, Packet *p, const HeldPacket *k) except -1 nogil:
         """Follow the time that legacy timestamps of its sequence count from, as the importer does."""
-        cdef Span thread = p.message.thread_descriptor
-        cdef bint found
+        cdef Span rest = p.whole
+        cdef Field f
+        cdef ThreadDescriptor thread
+        cdef int described
         grow(
             <void **>&self.references_ns, &self.references_capacity, k.sequence + 1,
             sizeof(int64_t),
@@ -428,18 +430,27 @@ cdef class Baker(PacketObserver):
             self.references_ns[self.n_references] = 0
             self.has_reference[self.n_references] = False
             self.n_references += 1
-        if not k.has_sequence_id:
-            return 0
-        if p.cleared or p.message.previous_packet_dropped:
+        if k.has_sequence_id and (p.cleared or p.message.previous_packet_dropped):
             self.references_ns[k.sequence] = 0
             self.has_reference[k.sequence] = False
-        if is_set(p.message.track_descriptor) and not is_set(thread):
-            thread = load_bytes(p.message.track_descriptor, TRACK_DESCRIPTOR_THREAD)
-        if k.placed and k.valid and is_set(thread):
-            self.has_reference[k.sequence] = True
-            self.references_ns[k.sequence] = saturating_mul(
-                <int64_t>load_number(thread, THREAD_DESCRIPTOR_REFERENCE_TIMESTAMP_US, &found), 1000
-            )
+        if not (is_set(p.message.thread_descriptor) or is_set(p.message.track_descriptor)):
+            return 0
+        while next_field(&rest, &f):
+            if f.wire != BYTES:
+                continue
+            if is_inner(f.number) or is_taken_silently(f.number):
+                return 0
+            if f.number == PACKET_THREAD_DESCRIPTOR or f.number == PACKET_TRACK_DESCRIPTOR:
+                described = read_descriptor(
+                    f.number, span_of(&f), k.has_sequence_id, k.placed and k.valid, &thread
+                )
+                if described == DESCRIBES_LAST:
+                    return 0
+                if described == DESCRIBES_THREAD:
+                    self.has_reference[k.sequence] = True
+                    self.references_ns[k.sequence] = saturating_mul(
+                        thread.reference_timestamp_us, 1000
+                    )
         return 0
 
     cdef int write_packet(

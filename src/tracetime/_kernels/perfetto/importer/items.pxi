@@ -20,40 +20,20 @@ cdef int import_items(Timeline timeline, Packet *p, uint32_t inner) except -1 no
     return import_etw(timeline, p)
 
 
-cdef bint import_thread_descriptor(Timeline timeline, Packet *p, Span thread) noexcept nogil:
-    """TokenizeThreadDescriptorPacket (proto/track_event_tokenizer.cc); whether that is all."""
+cdef bint import_descriptor(
+    Timeline timeline, Packet *p, uint32_t field, Span payload
+) noexcept nogil:
+    """Set what legacy timestamps of the sequence count from; whether the packet ends there."""
     cdef Sequence *sequence = &timeline.streams.sequences[p.sequence]
-    cdef ThreadDescriptor said
-    if p.status != RESOLVED or not p.message.has_trusted_packet_sequence_id or not sequence.valid:
-        return True
-    read_thread_descriptor(thread, &said)
-    set_reference(sequence, &said)
-    return False
-
-
-cdef bint import_track_descriptor(Timeline timeline, Packet *p, Span track) noexcept nogil:
-    """TokenizeTrackDescriptorPacket (proto/track_event_tokenizer.cc); whether that is all."""
-    cdef TrackDescriptor said
     cdef ThreadDescriptor thread
-    cdef ProcessDescriptor process
-    read_track_descriptor(track, &said)
-    if not said.has_uuid or <uint32_t>said.child_ordering > 3:
-        return True
-    if not is_set(said.thread):
-        read_process_descriptor(said.process, &process)
-        return is_set(said.process) and not process.has_pid
-    read_thread_descriptor(said.thread, &thread)
-    if not thread.has_pid or not thread.has_tid:
-        return True
-    if p.status == RESOLVED and timeline.streams.sequences[p.sequence].valid:
-        set_reference(&timeline.streams.sequences[p.sequence], &thread)
-    return False
-
-
-cdef void set_reference(Sequence *sequence, const ThreadDescriptor *thread) noexcept nogil:
-    """Set the time that legacy timestamps of the sequence count from."""
-    sequence.has_reference = True
-    sequence.reference_ns = saturating_mul(thread.reference_timestamp_us, 1000)
+    cdef int described = read_descriptor(
+        field, payload, p.message.has_trusted_packet_sequence_id,
+        p.status == RESOLVED and sequence.valid, &thread,
+    )
+    if described == DESCRIBES_THREAD:
+        sequence.has_reference = True
+        sequence.reference_ns = saturating_mul(thread.reference_timestamp_us, 1000)
+    return described == DESCRIBES_LAST
 
 
 cdef int import_track_event(Timeline timeline, Packet *p) except -1 nogil:

@@ -9,18 +9,6 @@ cdef enum:
     MOST_STATS = 1 << 20    # bytes of them: a recording ends with some
 
 
-cdef inline bint taken_silently(uint32_t field) noexcept nogil:
-    """Whether Perfetto reads a payload without handing its packet to the sorter."""
-    return (
-        field == PACKET_CHROME_METADATA or field == PACKET_CHROME_BENCHMARK_METADATA
-        or field == PACKET_CPU_INFO or field == PACKET_GPU_INFO or field == PACKET_INTERRUPT_INFO
-        or field == PACKET_PACKAGES_LIST or field == PACKET_SYSTEM_INFO
-        or field == PACKET_TRACE_UUID or field == PACKET_TRACK_EVENT_RANGE_OF_INTEREST
-        or field == PACKET_TRANSLATION_TABLE or field == PACKET_UI_STATE
-        or field == PACKET_USER_LIST
-    )
-
-
 cdef class Importer:
     """The state of an import: clocks, machines, sequences, and what Perfetto's sorter would do.
 
@@ -280,13 +268,10 @@ cdef class Importer:
             return self.import_fields(p)
         if p.inner_field:
             return import_items(self.timeline, p, p.inner_field)
-        if is_set(p.message.thread_descriptor):
-            if import_thread_descriptor(self.timeline, p, p.message.thread_descriptor):
+        if is_set(p.message.thread_descriptor) or is_set(p.message.track_descriptor):
+            if import_descriptor(self.timeline, p, p.message.data, p.message.payload):
                 return STOP_END
-        elif is_set(p.message.track_descriptor):
-            if import_track_descriptor(self.timeline, p, p.message.track_descriptor):
-                return STOP_END
-        elif taken_silently(p.message.data):
+        elif is_taken_silently(p.message.data):
             return STOP_END
         if p.status == RESOLVED:
             push(&self.timeline.sorter, p.trace_time)
@@ -305,13 +290,10 @@ cdef class Importer:
             payload = span_of(&f)
             if is_inner(f.number):
                 return import_items(self.timeline, p, p.inner_field)
-            if f.number == PACKET_THREAD_DESCRIPTOR:
-                if import_thread_descriptor(self.timeline, p, payload):
+            if f.number == PACKET_THREAD_DESCRIPTOR or f.number == PACKET_TRACK_DESCRIPTOR:
+                if import_descriptor(self.timeline, p, f.number, payload):
                     return STOP_END
-            elif f.number == PACKET_TRACK_DESCRIPTOR:
-                if import_track_descriptor(self.timeline, p, payload):
-                    return STOP_END
-            elif taken_silently(f.number):
+            elif is_taken_silently(f.number):
                 return STOP_END
         if p.status == RESOLVED:
             push(&self.timeline.sorter, p.trace_time)
