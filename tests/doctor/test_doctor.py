@@ -84,6 +84,7 @@ def test_every_code_has_a_page_and_every_page_a_code():  # long: a list
         # Of groups of events on another clock: test_doctor_other_clock.py.
         "events-of-another-clock",
         "threads-off-cpu",
+        "wall-clock-unset",
         # Of a sequence of two writers: test_doctor_sequences.py.
         "sequence-reused",
         # Of what Perfetto's own counters say: test_doctor_losses.py.

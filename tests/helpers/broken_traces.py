@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any, NamedTuple
 
+import numpy as np
 from building import (
     BOOTTIME,
     MONOTONIC,
@@ -201,6 +202,36 @@ def _unit(factor: int) -> Callable[[Recording], None]:
     return make
 
 
+def _rounded(producer: int, rounded: Stamp) -> Callable[[Recording], None]:
+    """A producer's readings are rounded."""
+
+    def make(r: Recording) -> None:
+        stamp = r.stamps[producer]
+        # The kernel's clocks are read one after another.
+        reads = r.reads[MONOTONIC]
+        r.reads[MONOTONIC] = lambda t: reads(t) + 180
+        r.stamps[producer] = lambda t: rounded(stamp(t) + 180)
+
+    return make
+
+
+def _float32(ns: int, unit: int = 1) -> int:
+    return int(float(np.float32(ns / unit)) * unit)
+
+
+def _never_set(default: int) -> Callable[[Recording], None]:
+    """The wall clock began with a default when the machine was booted."""
+
+    def make(r: Recording) -> None:
+        facts = pb.SystemInfo(num_cpus=4)
+        facts.utsname.sysname, facts.utsname.release = "Linux", "6.1.21-v8+"
+        facts.utsname.version = "#1642 SMP PREEMPT Mon Apr  3 17:24:16 BST 2023"
+        r.extra.append((START - 5, packet(seq=1, system_info=facts)))
+        r.reads[REALTIME] = lambda t: t + default
+
+    return make
+
+
 OTHER = "events-of-another-clock"
 OFF = "threads-off-cpu"
 FAR = "events-far-from-trace"
@@ -229,6 +260,27 @@ KINDS: dict[str, Kind] = {
             ("500_ms", 500 * MS, "500 ms"),
             ("5_s", 5 * S, "5 s"),
         )
+    },
+    **{
+        f"ftrace_behind_{seconds}_s": Kind(
+            _shift(FTRACE, -seconds * S), OFF, f"end .* before.*: {says}"
+        )
+        for seconds, says in ((80, "1 min 20 s apart"), (300, "5 min 0 s apart"))
+    },
+    **{
+        f"app_rounded_to_{name}": Kind(_rounded(APP, rounded), "coarse-clock", says)
+        for name, rounded, says in (
+            ("ms", lambda t: t // MS * MS, "sequence 2: .* whole steps only, 1 ms"),
+            ("10_ms", lambda t: t // (10 * MS) * 10 * MS, "whole steps only, 10 ms"),
+            ("100_us", lambda t: round(t / 100_000) * 100_000, "whole steps only, 100 us"),
+            ("float32_of_ns", _float32, "32-bit floats only, 524 us"),
+            ("float32_of_us", lambda t: _float32(t, 1000), "32-bit floats only, 512 us"),
+            ("float32_of_s", lambda t: _float32(t, S), "32-bit floats only, 488 us"),
+        )
+    },
+    **{
+        f"wall_clock_since_{year}": Kind(_never_set(ns), "wall-clock-unset", f"it reads {year}")
+        for year, ns in ((1970, 300 * S), (2000, 946_684_800 * S), (2023, 1_675_000_000 * S))
     },
     "app_behind_700_ms": Kind(_shift(APP, -700 * MS), OFF, "700 ms"),
     "app_says_boottime_slept_100_s": Kind(_reads(APP, BOOTTIME, MONOTONIC), OTHER, "MONOTONIC"),
@@ -308,6 +360,7 @@ def _of_startup(r: Recording) -> None:
 
 CONTROLS: dict[str, Callable[[Recording], None]] = {
     "plain": _nothing,
+    "wall_clock_set": _never_set(WALL),
     "rings_read_at_the_end": _at_end(APP, GPU, SENSOR, FTRACE, LOGS),
     "one_ring_read_at_the_end": _at_end(FTRACE),
     "flushed_every_5_s": _flushed(APP, 5 * S),

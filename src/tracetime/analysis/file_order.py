@@ -27,6 +27,14 @@ _MOST_APART: Final = 1 << 18
 """So many runs of single batches wait at most until they are merged."""
 _KEYS: Final = 5
 """The first rows of a run: what the events of a group have in common, and the gap."""
+_ROWS: Final = _KEYS + 7
+
+FLOAT_UNITS: Final = (1, 1_000, 1_000_000, 1_000_000_000)
+"""ns of the units in which programs keep times as 32-bit floats: ns, us, ms, s."""
+_SAMPLED: Final = 8
+"""Of so many readings one is compared with floats, and the first of each run."""
+_FINE_NS: Final = 1_000
+"""A rounding to less is within the half-width that is assumed of every reading."""
 
 
 class PlacedGroup(NamedTuple):
@@ -40,6 +48,9 @@ class PlacedGroup(NamedTuple):
         packet: int64, the first.
         least, most: int64: their least and greatest time on the trace clock, ns.
         offset_ns: how far the clock's reading is ahead of trace time.
+        step: the greatest that all their readings, as written, are multiples of; 0 of none but 0.
+        float_ns: the longest of `FLOAT_UNITS` in which 32-bit floats give all of them, if they are
+            in ns; 0 where none does, or with steps below 1 us.
     """
 
     sequence: int
@@ -50,6 +61,8 @@ class PlacedGroup(NamedTuple):
     least: Values
     most: Values
     offset_ns: int
+    step: int
+    float_ns: int
 
 
 class FileOrder:
@@ -93,21 +106,25 @@ class FileOrder:
         if not len(starts):
             return
         time = columns["trace_time"]
-        runs = np.empty((_KEYS + 5, len(starts)), dtype=np.int64)
+        source, written = columns["source_ns"], columns["timestamp"]
+        runs = np.empty((_ROWS, len(starts)), dtype=np.int64)
         for row, key in enumerate(keys):
             runs[row] = key[starts]
         runs[5] = np.diff(np.append(starts, len(time)))
         runs[6] = columns["packet"][starts]
         runs[7] = _within(np.minimum.reduceat(time, starts))
         runs[8] = _within(np.maximum.reduceat(time, starts))
-        runs[9] = columns["source_ns"][starts] - time[starts]
+        runs[9] = source[starts] - time[starts]
+        runs[10] = np.gcd.reduceat(written, starts)
+        rows = np.union1d(starts, np.arange(0, len(source), _SAMPLED))
+        runs[11] = np.bitwise_and.reduceat(_as_floats(written[rows]), np.searchsorted(rows, starts))
         self._runs.append(_sums(runs[:, placed[starts]]))
         self._waiting += self._runs[-1].shape[1]
         if self._waiting > _MOST_APART:
             self._take()
 
     def _take(self) -> Values:
-        every = np.concatenate([np.empty((_KEYS + 5, 0), dtype=np.int64), *self._runs], axis=1)
+        every = np.concatenate([np.empty((_ROWS, 0), dtype=np.int64), *self._runs], axis=1)
         self._runs = [_sums(every)]
         # Runs that merging does not make fewer are merged again when there are twice as many.
         self._waiting = -self._runs[0].shape[1]
@@ -120,13 +137,40 @@ class FileOrder:
         for own in np.split(runs, starts[1:], axis=1) if len(starts) else ():
             sequence, clock = own[:2, 0].tolist()
             gap, events, packet, least, most = own[4:9]
-            offset_ns = int(own[9, 0])
-            yield PlacedGroup(sequence, clock, gap, events, packet, least, most, offset_ns)
+            as_floats = int(np.bitwise_and.reduce(own[11]))
+            yield PlacedGroup(
+                sequence,
+                clock,
+                gap,
+                events,
+                packet,
+                least,
+                most,
+                offset_ns=int(own[9, 0]),
+                step=int(np.gcd.reduce(own[10])),
+                float_ns=FLOAT_UNITS[as_floats.bit_length() - 1] if as_floats else 0,
+            )
 
 
 def _within(times: Values) -> Values:
     """Times, none of them beyond `NEVER_NS`."""
     return np.clip(times, -NEVER_NS, NEVER_NS)
+
+
+def float_step_ns(reading: int, unit_ns: int) -> int:
+    """How far apart 32-bit floats of a unit are at a reading, ns; 0 of no unit."""
+    return round(float(np.spacing(np.float32(reading / unit_ns))) * unit_ns) if unit_ns else 0
+
+
+def _as_floats(readings: Values) -> Values:
+    """In which of `FLOAT_UNITS` each reading is a 32-bit float, to the ns: a bit of each."""
+    found = np.zeros(len(readings), dtype=np.int64)
+    for k, unit in enumerate(FLOAT_UNITS):
+        floats = (readings / unit).astype(np.float32)
+        there = floats.astype(np.float64) * unit
+        coarse = np.spacing(np.abs(floats)).astype(np.float64) * unit > _FINE_NS
+        found |= (coarse & (np.abs(there - readings) <= 1)).astype(np.int64) << k
+    return found
 
 
 def _sums(runs: Values) -> Values:
@@ -140,4 +184,6 @@ def _sums(runs: Values) -> Values:
     found[6] = np.minimum.reduceat(runs[6], starts)
     found[7] = np.minimum.reduceat(runs[7], starts)
     found[8] = np.maximum.reduceat(runs[8], starts)
+    found[10] = np.gcd.reduceat(runs[10], starts)
+    found[11] = np.bitwise_and.reduceat(runs[11], starts)
     return found

@@ -45,6 +45,8 @@ class OnCpu(NamedTuple):
         shift_ns: by how much the scheduler's events are later where most threads run; None where
             there is no such shift.
         packet: of the first event.
+        apart: when the scheduler's events end, and the first of these, where they all are later;
+            else None.
     """
 
     sequence: int
@@ -55,6 +57,7 @@ class OnCpu(NamedTuple):
     by_chance: float
     shift_ns: int | None
     packet: int
+    apart: tuple[int, int] | None = None
 
 
 class _Runs(NamedTuple):
@@ -147,6 +150,10 @@ def _by_sequence(runs: _Runs, events: Values) -> Iterator[OnCpu]:
         tid, at = own[2], own[3]
         inside = (at >= runs.low) & (at < runs.high)
         if not inside.any():
+            if len(runs.tid) and runs.high <= at.min():
+                apart = runs.high, int(at.min())
+                shift, packet = _shift(runs, tid, at), int(own[4].min())
+                yield OnCpu(sequence, clock, len(at), 0, 0, 0.0, shift, packet, apart)
             continue
         n = int(np.count_nonzero(inside))
         running = int(np.count_nonzero(_running(runs, tid[inside], at[inside])))

@@ -172,6 +172,7 @@ FAULTS: Final = frozenset(
         "realtime-set-back",
         "recorder-lost-data",
         "snapshot-outlier",
+        "threads-off-cpu",
     }
 )
 """Codes of findings that a clock is wrong, times are odd or events are lost, also as an info."""

@@ -9,20 +9,27 @@ from typing import Final
 
 import numpy as np
 
+from tracetime.analysis.file_order import float_step_ns
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import COARSE, NEVER_SET
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, FIRST_HASHED_CLOCK, ClockId
 from tracetime.clocks.int_arrays import is_any_of
+from tracetime.clocks.wall_time import format_wall_time
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, all_of, names
 from tracetime.errors import AS_IS, PLACED, REASONS, RESOLVED
+from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.graph.tube.results import Inconsistency
+from tracetime.graph.tube.tick_periods import LEAST_TICK_NS
+from tracetime.graph.values import ascending
 from tracetime.text import count, duration
 from tracetime.trace.facts import SnapshotFault
 
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 _LONG_PATH: Final = 3
 """Hops: Perfetto follows 4 at most, and common traces need one or two."""
+_LEAST_UNEVEN: Final = 6
+"""Fewer different steps between events are those of a few timers."""
 _CUT_OFF: Final = "is cut off"
 
 # A RemoteClockSync that relates a clock to itself has another finding: see `machines.py`.
@@ -44,7 +51,9 @@ def structure(survey: Survey) -> Iterator[Finding]:
     yield from _disagreements(survey)
     yield from _long_paths(survey)
     yield from _missing(survey)
+    yield from _unset(survey)
     yield from _coarse(survey)
+    yield from _rounded(survey)
     yield from _truncated(survey)
 
 
@@ -207,12 +216,32 @@ def _missing(survey: Survey) -> Iterator[Finding]:
             selections=[EventSelection()],
             parts=("clock_named",) if named else ("no_clock_named",),
         )
-    elif not _has_realtime(survey):
+    elif not any(clock.clock == _REALTIME for clock in survey.infos):
         yield finding("no-realtime")
 
 
-def _has_realtime(survey: Survey) -> bool:
-    return any(clock.clock == _REALTIME for clock in survey.infos)
+def _unset(survey: Survey) -> Iterator[Finding]:
+    """Yield a finding about wall clocks that read an instant before there were such recorders.
+
+    A trace that says nothing of a machine may be a simulator's.
+    """
+    machine = survey.trace.machine_facts().identity
+    if not machine:
+        return
+    from tracetime.clocks.unset_walls import earliest_ns
+
+    earliest = earliest_ns(machine)
+    for clock in (one for one in survey.infos if one.clock == _REALTIME):
+        span = survey.spans.get(clock)
+        if span is not None and span.high < earliest:
+            yield finding(
+                "wall-clock-unset",
+                clocks=(clock,),
+                packets=survey.packets_of(survey.nearest(clock, survey.trace_clock, span.low)),
+                events=survey.used.get(clock, 0),
+                selections=all_of([clock]),
+                reads=format_wall_time(span.low)[:19],
+            )
 
 
 def _coarse(survey: Survey) -> Iterator[Finding]:
@@ -229,6 +258,46 @@ def _coarse(survey: Survey) -> Iterator[Finding]:
         if (tick_ns := survey.visible_tick_ns(clock)) is not None
     }
     yield from _of_ticks(survey, measured_ns, "a tick", ("measured_why", "measured_fix"))
+
+
+def _rounded(survey: Survey) -> Iterator[Finding]:
+    """Yield a finding for each writer whose readings are coarser than its clock's are elsewhere."""
+    for group in survey.file_order.groups():
+        clock, events = survey.clocks[group.clock], int(group.events.sum())
+        info = survey.infos.get(clock)
+        apart = np.diff(ascending(np.append(group.least, group.most)))
+        if info is None or clock.clock in COARSE or events < LEAST_READINGS:
+            continue
+        if len(ascending(apart)) < _LEAST_UNEVEN:
+            # Work at even times is on a lattice by itself.
+            continue
+        latest = int(group.most.max()) + group.offset_ns
+        step_ns, tick = _decimal(group.step) * info.unit_ns, "whole steps"
+        if (float_ns := float_step_ns(latest, group.float_ns)) >= step_ns:
+            step_ns, tick = float_ns, "32-bit floats"
+        _, readings = survey.graph.contents.readings_of(clock)
+        finer = np.gcd.reduce(readings * info.unit_ns) % step_ns if step_ns else 0
+        if step_ns > max(2 * LEAST_TICK_NS, info.unit_ns) and finer:
+            yield finding(
+                "coarse-clock",
+                "warning",
+                clocks=(clock,),
+                packets=[int(group.packet.min())],
+                events=events,
+                worst_ns=step_ns,
+                selections=[EventSelection(clock, sequence=group.sequence)],
+                parts=("on", "rounded_why", "rounded_fix"),
+                sequence=group.sequence,
+                tick=tick,
+            )
+
+
+def _decimal(step: int) -> int:
+    """The largest power of ten that readings are multiples of: work at even times has others."""
+    power = 1
+    while step and step % (10 * power) == 0:
+        power *= 10
+    return power
 
 
 def _of_ticks(

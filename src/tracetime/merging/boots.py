@@ -14,12 +14,12 @@ import numpy as np
 
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.unset_walls import are_unset
 from tracetime.errors import UsageError
 from tracetime.graph.clock_graph import inner
 from tracetime.graph.values import Values
 from tracetime.merging.boot_runs import Stretch, home_stretch, runs, stretches_of
 from tracetime.merging.files import MergedFile, file_named
-from tracetime.merging.unset_walls import are_unset
 from tracetime.text import duration, printable
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
 from tracetime.clocks.kernel_clock import MAXERROR_LACKS_US, STA_UNSYNC, TIME_ERROR, contradiction
 from tracetime.clocks.snapshot import Snapshot
+from tracetime.clocks.unset_walls import are_unset
 from tracetime.errors import ConversionError, UsageError
 from tracetime.formats.perfetto.extension import time_service
 from tracetime.graph.adding import add_snapshot
@@ -27,7 +28,6 @@ from tracetime.merging.boots import Boots, boot_instants
 from tracetime.merging.constant_offsets import instants_between, span_on
 from tracetime.merging.files import MergedFile
 from tracetime.merging.ties import Tie
-from tracetime.merging.unset_walls import are_unset
 from tracetime.text import duration, printable
 
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]

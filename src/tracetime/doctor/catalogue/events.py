@@ -224,16 +224,11 @@ ROWS: Final = (
     ),
     Row(
         "threads-off-cpu",
-        {"warning": ""},
+        {"warning": "", "info": "where the scheduler's events end before the recording begins"},
         "Threads wrote events of their own track while the scheduler's events have them off the "
         "CPU.",
-        title="{off} of {events} on sequence {sequence} are of threads that were off the CPU then"
-        "{apart}{matches}",
-        why=(
-            "A thread writes events of its track while it runs. By the scheduler's events it ran "
-            "at {running} of these, about as many as chance makes: the two were read in different "
-            "clocks.{shifted}"
-        ),
+        title="{ran}{ended}",
+        why="A thread writes events of its track while it runs. {ran_why}{ended_why}",
         fix=(
             "Let ftrace stamp by the clock that its bundles name: record without "
             "preserve_ftrace_buffer, or set trace_clock to boot before, or write ftrace_clock into "
@@ -243,6 +238,23 @@ ROWS: Final = (
             "apart": ": {size} apart",
             "matches": ", as {others} and the trace clock are",
             "shifted": " With the scheduler's events {size} {side} nearly all of them ran.",
+            "ran": (
+                "{off} of {events} on sequence {sequence} are of threads that were off the CPU then"
+                "{apart}{matches}"
+            ),
+            "ran_why": (
+                "By the scheduler's events it ran at {running} of these, about as many as chance "
+                "makes: the two were read in different clocks.{shifted}"
+            ),
+            "ended": (
+                "the scheduler's events end {gap} before the {events} of its threads on sequence "
+                "{sequence}, and before the first snapshot{apart}"
+            ),
+            "ended_why": (
+                "None of the scheduler's events is of the time that was recorded: it stopped "
+                "before, or ftrace stamps by another clock than its bundles name, such as one that "
+                "stands still while the machine sleeps.{shifted}"
+            ),
         },
     ),
     Row(

@@ -49,13 +49,20 @@ ROWS: Final = (
     ),
     Row(
         "coarse-clock",
-        {"info": ""},
-        "Events are timed by a clock with a coarse tick: a COARSE clock, or one whose readings "
-        "show a tick.",
-        title="{clocks}: events are exact to {tick} only, {worst}",
-        why="{kernel_why}{measured_why}",
-        fix="Where order matters, time events with {kernel_fix}{measured_fix}",
+        {"info": "", "warning": "where one writer rounds readings: error bars do not hold that"},
+        "Events are timed by a clock with a coarse tick: a COARSE clock, one whose readings show a "
+        "tick, or one whose readings a writer rounds.",
+        title="{clocks}{on}: events are exact to {tick} only, {worst}",
+        why="{kernel_why}{measured_why}{rounded_why}",
+        fix="Where order matters, time events with {kernel_fix}{measured_fix}{rounded_fix}",
         parts={
+            "on": " on sequence {sequence}",
+            "rounded_why": (
+                "All readings of this writer are multiples of that, while snapshots of the clock "
+                "are not: a program rounds them, or keeps them as {tick}. Error bars do not hold "
+                "this."
+            ),
+            "rounded_fix": "the clock's own reading: an int64 of ns from where it is read on.",
             "kernel_why": "The COARSE clocks give the time of the kernel's last tick.",
             "kernel_fix": "MONOTONIC or BOOTTIME: a reading takes 20 ns more.",
             "measured_why": (
@@ -243,6 +250,23 @@ ROWS: Final = (
         ),
         fix=(
             "Leave out unit_multiplier_ns for the trace clock, or name another primary_trace_clock."
+        ),
+    ),
+    Row(
+        "wall-clock-unset",
+        {"warning": ""},
+        "A wall clock reads a date before the kernel was built, or before 2017.",
+        title="{clock} was not set: it reads {reads}",
+        why=(
+            "No recorder of such traces is as old, nor is a kernel younger than its readings. A "
+            "machine without a battery for its clock begins with a default in every boot, until "
+            "its time service sets it: the date of the trace is unknown, and that of two machines "
+            "or two boots agrees by chance."
+        ),
+        fix=(
+            "Record after the time service has set the clock (chronyc waitsync, `systemctl start "
+            "time-sync.target`). Tell `tracetime merge` by --sync or --at how this trace is to "
+            "others, not by wall clocks."
         ),
     ),
 )

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.wall_time import NS_OF_UNIT
-from tracetime.graph.values import Values
 
 _EARLIEST_NS: Final = 1_483_228_800 * NS_OF_UNIT["s"]
 """2017, when there was nothing yet that records two clocks with a trace."""
@@ -36,7 +35,7 @@ _ZONES_NS: Final = 14 * NS_OF_UNIT["h"]
 """It is said in some time zone."""
 
 
-def are_unset(booted: Values, machine: Iterable[bytes]) -> npt.NDArray[np.bool_]:
+def are_unset(booted: npt.NDArray[np.int64], machine: Iterable[bytes]) -> npt.NDArray[np.bool_]:
     """A mask of the boot instants by a wall clock that had not been set.
 
     Args:
@@ -44,10 +43,19 @@ def are_unset(booted: Values, machine: Iterable[bytes]) -> npt.NDArray[np.bool_]
         machine: what the machine says of its kernel.
     """
     since_midnight = (booted + _BEFORE_NS) % _DAY_NS
-    unset: npt.NDArray[np.bool_] = booted < _EARLIEST_NS
-    unset |= since_midnight < _BEFORE_NS + _AFTER_NS
-    built = [when for text in machine if (when := _built_ns(text)) is not None]
-    return unset | (booted < max(built) + _ZONES_NS) if built else unset
+    unset: npt.NDArray[np.bool_] = booted < earliest_ns(machine, _ZONES_NS)
+    return unset | (since_midnight < _BEFORE_NS + _AFTER_NS)
+
+
+def earliest_ns(machine: Iterable[bytes], built_late_ns: int = -_ZONES_NS) -> int:
+    """Before when no clock of a machine can have read REALTIME rightly, ns.
+
+    Args:
+        machine: as of `are_unset`.
+        built_late_ns: how far its kernel may have been built from when it says, in UTC.
+    """
+    built = [when + built_late_ns for text in machine if (when := _built_ns(text)) is not None]
+    return max((_EARLIEST_NS, *built))
 
 
 def _built_ns(text: bytes) -> int | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from merge_worlds import trace_of
 
 import tracetime as tt
-from tracetime.merging.unset_walls import are_unset
+from tracetime.clocks.unset_walls import are_unset
 
 S = 10**9
 BUILT = "#1642 SMP PREEMPT Mon Apr  3 17:24:16 BST 2023"
