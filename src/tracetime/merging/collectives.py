@@ -6,6 +6,7 @@ has twice, or by the order in which the files have them (alignment.py).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -69,7 +70,13 @@ PYTORCH: Final = TogetherRule(None, _KINETO)
 
 
 _MOST_REPRESENTATIVES: Final = 16
-"""So many files that have a kind are compared with each other, and with the rest of those."""
+"""So many files of a group that have a kind are compared with each other, and with the rest."""
+
+_MOST_KNOWN: Final = 256
+"""So many files of a kind are that, of all groups."""
+
+_MOST_COMPARED: Final = 32
+"""Of those a file is compared with so many, one of each group before two of any."""
 
 _ENOUGH: Final = 2
 """One of the rest that is tied to so many clocks is compared only with what ties more files to it.
@@ -79,7 +86,13 @@ takes.
 """
 
 _MOST_IN_VAIN: Final = 1000
-"""After so many pairs in a row, the most alike first, that are not tied, no more are compared.
+"""After so many pairs in a row, the most alike first, that are not tied, no more are compared."""
+
+_ALIKE: Final = 0.95
+"""Two files of which so many collectives are the same ones are alike."""
+
+_MOST_ALIKE_IN_VAIN: Final = 4
+"""After so many pairs that are not tied, no files are compared that are alike to those.
 
 Two jobs of many ranks have very many such pairs.
 """
@@ -148,12 +161,12 @@ def add_collectives(
     found = _read_collectives(files, rule)
     clocks = [boots.clock(file.number, file.home) for file in files]
 
-    def tie(one: int, other: int) -> bool:
+    def tie(one: int, other: int) -> int:
         here, there = found[one].shared_with(found[other]), found[other].shared_with(found[one])
         ours, theirs = _align_files(here, there, rule)
         n = len(ours)
         if not n:
-            return False
+            return 0
         added = len(graph.state.orders)
         add_order(
             graph,
@@ -175,48 +188,70 @@ def add_collectives(
                 add_order(graph, before=(before, clock), after=(late.ends[others], after))
         orders = range(added, len(graph.state.orders))
         ties.append(Tie(one, other, "together", n, said, orders))
-        return True
+        return n
 
     _compare(found, clocks, first, tie)
     return Together(sorted(ties, key=lambda tie: (tie.one, tie.other)), found)
 
 
 class _Pairs:
-    """The pairs of files that were compared, and the groups of files that they tie."""
+    """The pairs of files that were compared.
 
-    def __init__(self, clocks: Sequence[ClockId], tie: Callable[[int, int], bool]) -> None:
-        self._clocks, self._tie = clocks, tie
+    Attributes:
+        group: by number of a file, that of the files it is tied to, at once or over others.
+    """
+
+    def __init__(
+        self,
+        found: Sequence[_Collectives],
+        clocks: Sequence[ClockId],
+        tie: Callable[[int, int], int],
+    ) -> None:
+        self._found, self._clocks, self._tie = found, clocks, tie
         self._compared = set[tuple[int, int]]()
-        self._groups = {number: {number} for number in range(len(clocks))}
+        self._in_vain = Counter[tuple[int, int]]()
+        self._alike = list(range(len(clocks)))
+        self.group = np.arange(len(clocks))
 
     def are_tied(self, one: int, other: int) -> bool:
         """Whether two files are tied, at once or over others."""
-        return one in self._groups[other]
+        return bool(self.group[one] == self.group[other])
 
     def compare(self, one: int, other: int) -> bool:
         """Compare two files unless they were; whether ties of two clocks are added now."""
-        pair = min(one, other), max(one, other)
-        if pair in self._compared:
+        one, other = min(one, other), max(one, other)
+        alike = self._alike[one], self._alike[other]
+        if (one, other) in self._compared or self._in_vain[alike] == _MOST_ALIKE_IN_VAIN:
             return False
-        self._compared.add(pair)
+        self._compared.add((one, other))
         added = self._clocks[one] != self._clocks[other]
-        if added and not self._tie(*pair):
-            return False
-        if not self.are_tied(one, other):
-            group = self._groups[one] | self._groups[other]
-            self._groups.update(dict.fromkeys(group, group))
+        if added:
+            n = self._tie(one, other)
+            if not n:
+                self._in_vain[alike] += not self.are_tied(one, other)
+                return False
+            if alike == (one, other) and n >= _ALIKE * max(
+                len(self._found[number].kinds) for number in alike
+            ):
+                self._alike[other] = one
+        self.group[self.group == self.group[other]] = self.group[one]
         return added
 
-    def group(self, number: int) -> int:
-        """The least number of a file that is tied to this one."""
-        return min(self._groups[number])
+    def in_turn(self, numbers: Sequence[int]) -> list[int]:
+        """Files in this order, but one of each group before two of any."""
+        turns = Counter[int]()
+        ordered = []
+        for number, group in zip(numbers, self.group[numbers].tolist(), strict=True):
+            ordered.append((turns[group], number))
+            turns[group] += 1
+        return [number for _, number in sorted(ordered, key=lambda turn: turn[0])]
 
 
 def _compare(
     found: Sequence[_Collectives],
     clocks: Sequence[ClockId],
     first: int,
-    tie: Callable[[int, int], bool],
+    tie: Callable[[int, int], int],
 ) -> None:
     """Compare files that have a kind in common, until all are tied or very many pairs are not.
 
@@ -224,15 +259,16 @@ def _compare(
         found: the collectives of each file.
         clocks: of each file; those of one clock need no tie.
         first: the file that is compared with all.
-        tie: compares two files, the lower number first; whether they are tied.
+        tie: compares two files, the lower number first; how many collectives are the same.
     """
-    has_kind, pairs = _kind_rows(found), _Pairs(clocks, tie)
+    has_kind, pairs = _kind_rows(found), _Pairs(found, clocks, tie)
     few = has_kind.sum(axis=1) <= _MOST_REPRESENTATIVES
     representatives: list[list[int]] = [[] for _ in has_kind]
     for one in sorted(range(len(found)), key=lambda number: number != first):
         tied_to = {row: set[ClockId]() for row in np.flatnonzero(has_kind[:, one]).tolist()}
         for row, tied in tied_to.items():
-            for representative in representatives[row]:
+            known = representatives[row]
+            for representative in pairs.in_turn(known)[: None if few[row] else _MOST_COMPARED]:
                 enough = (
                     pairs.are_tied(one, representative)
                     and len(tied - {clocks[representative]}) >= _ENOUGH
@@ -242,12 +278,10 @@ def _compare(
                         tied_to.keys() & np.flatnonzero(has_kind[:, representative]).tolist()
                     ):
                         tied_to[both].add(clocks[representative])
-            if len(representatives[row]) < _MOST_REPRESENTATIVES:
-                representatives[row].append(one)
+            of_group = np.count_nonzero(pairs.group[known] == pairs.group[one])
+            if of_group < _MOST_REPRESENTATIVES and len(known) < _MOST_KNOWN:
                 # Files with the most collectives span the longest time.
-                representatives[row][1:] = sorted(
-                    representatives[row][1:], key=lambda number: -len(found[number].kinds)
-                )
+                known[1:] = sorted([*known[1:], one], key=lambda number: -len(found[number].kinds))
     in_vain = 0
     for one, other in _loose_pairs(found, has_kind, pairs):
         if in_vain == _MOST_IN_VAIN:
@@ -264,7 +298,7 @@ def _loose_pairs(
     These have the most kinds in common, and of such, overlap the longest by their own clocks.
     """
     which = np.flatnonzero(has_kind.any(axis=0))
-    group = np.array([pairs.group(number) for number in which.tolist()])
+    group = pairs.group[which]
     if len(np.unique(group)) <= 1:
         return
     has = has_kind[:, which].astype(np.float32)
