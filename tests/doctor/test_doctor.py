@@ -103,6 +103,7 @@ def test_every_code_has_a_page_and_every_page_a_code():  # long: a list
         # Perfetto's sequences may go backwards: test_ctf_events.py.
         "stream-backwards",
         # Of offsets that a recorder measures by messages: test_xdf_shifts.py.
+        "offsets-scatter",
         "offsets-shifted",
         # Perfetto's slices have no ids of parents: test_span_doctor.py.
         "odd-spans",

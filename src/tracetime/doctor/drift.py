@@ -29,6 +29,11 @@ _CPU_TIME: Final = (7, 8)
 _NEIGHBOURS: Final = 5
 """Pairs of neighbours that say where a snapshot should lie: fewer than half may be off as well."""
 
+_TO_SIGMA: Final = 1.4826
+"""From the median of how far offsets are off to their standard deviation."""
+_MOST_SIGMA: Final = 8
+"""Two neighbours of some thousands that only scatter are no further apart."""
+
 _TICKS: Final = 0.2
 """How far the TSC's rate has to be from nominal, to be measured with few snapshots."""
 
@@ -298,16 +303,51 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
         found, bad = gaps.pair(k), far[gaps.first[k] : gaps.first[k + 1]]
         noise = _noise_ns(survey, here, there, found.ours, found.theirs)
         if noise is not None:
-            alone = _alone(survey, noise)
-            drift = np.abs(gains(found.theirs, found.ours) - np.diff(noise))
-            scattered = bad[:-1] & (alone[:-1] | alone[1:]) & (drift <= survey.tolerance_ns)
-            if scattered.any():
-                of_those = alone & (np.append(scattered, False) | np.append(False, scattered))
-                off_ns = np.where(of_those, noise, 0)
-                yield _slow_pings(survey, here, found.snapshots, found.ours, off_ns)
+            usual = _TO_SIGMA * median(np.abs(noise))
+            if usual > survey.tolerance_ns / 2:
+                usually = found.gain[:-1] <= _MOST_SIGMA * usual
+                scattered = bad[:-1] & usually & (_drift_ns(found) <= survey.tolerance_ns)
+                if scattered.any():
+                    yield _scattering(survey, here, found, noise, scattered)
+            else:
+                alone = _alone(survey, noise)
+                drift = np.abs(gains(found.theirs, found.ours) - np.diff(noise))
+                scattered = bad[:-1] & (alone[:-1] | alone[1:]) & (drift <= survey.tolerance_ns)
+                if scattered.any():
+                    of_those = alone & (np.append(scattered, False) | np.append(False, scattered))
+                    off_ns = np.where(of_those, noise, 0)
+                    yield _slow_pings(survey, here, found.snapshots, found.ours, off_ns)
             bad[:-1] &= ~scattered
         if bad.any():
             yield _too_sparse(survey, pair, slow[pair], found, np.flatnonzero(bad))
+
+
+def _drift_ns(found: _Gaps) -> Floats:
+    """How far two clocks drift from each snapshot to the next by their rate over half of them."""
+    offsets, half = found.theirs - found.ours, len(found.ours) // 2
+    rates = difference(offsets[half:], offsets[:-half]) / difference(
+        found.ours[half:], found.ours[:-half]
+    )
+    return abs(median(rates)) * found.gap[:-1]
+
+
+def _scattering(
+    survey: Survey, clock: ClockId, found: _Gaps, noise: Floats, scattered: npt.NDArray[np.bool_]
+) -> Finding:
+    """Return a finding about offsets that scatter; scattered: in which gaps."""
+    off = np.append(scattered, False) | np.append(False, scattered)
+    used = survey.used.get(clock, 0)
+    return finding(
+        "offsets-scatter",
+        "warning" if used else "info",
+        clocks=(clock,),
+        packets=survey.packets_of(found.snapshots[off]),
+        events=used,
+        worst_ns=int(np.abs(noise[off]).max()),
+        selections=all_of([clock]),
+        snapshots=f"{np.count_nonzero(off):,} of {len(off):,} offsets",
+        drift=duration(_drift_ns(found).max()),
+    )
 
 
 def _counts_otherwise(survey: Survey, clock: ClockId) -> bool:

@@ -115,7 +115,10 @@ _LEADS_TO: Final = (
     ((_SHIFTED,), ("clock-stepped", "clock-id-collision", "snapshot-outlier")),
     ((_SHIFTED, *_JUMPED), _MISPLACED),
     (("drift-beyond-healthy",), ("snapshots-too-sparse",)),
-    (("snapshots-too-sparse",), ("used-before-first-snapshot", "used-after-last-snapshot")),
+    (
+        ("snapshots-too-sparse", "offsets-scatter"),
+        ("used-before-first-snapshot", "used-after-last-snapshot", "events-reordered"),
+    ),
     (("snapshots-too-sparse", "snapshots-late"), ("events-reordered",)),
     (("trace-clock-changed-late",), _LOST),
     (

@@ -225,6 +225,24 @@ def test_samples_that_go_back_while_the_clock_does_not_are_told(tmp_path):
         assert {row["offset"] for row in rows if row["packet"] == found.packets[0]} == {begins}
 
 
+@pytest.mark.parametrize("pings", [30, 120, 400])
+@pytest.mark.parametrize("noise_ms", [2, 7, 40])
+def test_jitter_of_the_network_is_no_drift(tmp_path, noise_ms, pings):
+    """The bars hold it, so that it is no error; without a clock's drift there is nothing else."""
+    file, truth = recording(lambda k: 0.0, noise_ms, noise_ms * 1e-3, pings=pings)
+    table, (found,) = read(tmp_path / "t.xdf", file)
+    assert (found.code, found.severity) == ("offsets-scatter", "warning")
+    assert noise_ms * 1e6 < found.worst_ns < noise_ms * 5e6
+    assert {one.code for one in found.consequences} <= {"used-after-last-snapshot"}
+    assert misses(table, truth) <= 0.001 * len(truth)
+
+
+def test_drift_that_is_clearer_than_jitter_is_told(tmp_path):
+    file, _ = recording(lambda k: 0.0, 1, 2e-3, ppm=400.0)
+    _, found = read(tmp_path / "t.xdf", file)
+    assert {"snapshots-too-sparse", "drift-beyond-healthy"} & {one.code for one in found}
+
+
 def test_samples_that_are_a_little_out_of_order_are_not_told(tmp_path):
     file = XdfFile()
     file.stream(1)

@@ -53,7 +53,16 @@ _FIXES: Final[Mapping[str, str]] = {
     ),
 }
 
+_SET: Final = (
+    "The wall time of entries before it is that of the clock as it was then: wrong, where a time "
+    "service set it. `timestamp` of an entry is MONOTONIC, which is never set: add to it what "
+    "REALTIME is ahead of MONOTONIC after the last setting, and all of a boot is on one wall time "
+    "(`tracetime clocks` shows both)."
+)
+
 _FIXES_OF_CODE: Final[Mapping[tuple[str, str], str]] = {
+    ("journal of systemd", "clock-stepped"): _SET,
+    ("journal of systemd", "realtime-set-back"): _SET,
     ("XDF recording", "machine-not-synchronised"): (
         "The stream has no clock offsets: record it with LabRecorder, which measures them every "
         "5 s. Without them, compare samples of this stream with each other alone."

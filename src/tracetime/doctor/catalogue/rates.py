@@ -54,6 +54,22 @@ ROWS: Final = (
         fix="Convert with `--policy tube`, or take snapshots more often.",
     ),
     Row(
+        "offsets-scatter",
+        {"warning": "", "info": "where no event uses it"},
+        "The offsets of a clock scatter by more than the tolerance, and do not drift so far.",
+        title="{clock}: {snapshots} scatter, by up to {worst}: that is jitter, not drift",
+        why=(
+            "Each offset is off by half of how much longer a message took one way than the other, "
+            "and the next one is off otherwise. From one to the next the clock drifts {drift} at "
+            "most. floor places events by the latest offset alone; the bars of the tube hold the "
+            "jitter."
+        ),
+        fix=(
+            "Convert with `--policy tube`. For better offsets, connect the machines by cable, or "
+            "keep the network quiet."
+        ),
+    ),
+    Row(
         "rate-changed",
         {"info": ""},
         "The rate of a clock changed during the recording.",
