@@ -307,7 +307,8 @@ def _sampled(
     ends = np.zeros(len(points), dtype=bool)
     # They are readings of snapshots, which all are points.
     ends[np.searchsorted(points, np.append(frame.froms, frame.tos))] = True
-    kept = _bends(points, drawn, ends)
+    near = decimate(_MOST_LOOKED_AT, list(drawn[1:]), ends)
+    kept = near[_bends(points[near], drawn[:, near], ends[near])]
     chosen = kept[decimate(most, [column[kept] for column in drawn[1:]], ends[kept])]
     covered = (points >= a[0]) & (points <= a[-1]) & ~hidden
     half, floor = drawn[3:]
@@ -327,6 +328,9 @@ _ACROSS: Final = 2000
 
 _SPLIT: Final = 0.381966
 """Where a gap is divided: not in its middle, where the two sides of a peak may cancel out."""
+
+_MOST_LOOKED_AT: Final = 50_000
+"""Of about so many points those are chosen between which lines are what is drawn."""
 
 _ROUNDS: Final = 11
 _MOST_REFINED: Final = 20_000
@@ -385,17 +389,26 @@ def _bends(points: Values, drawn: Floats, keep: Mask) -> Values:
     chosen[turns] = chosen[turns + 1] = chosen[[0, -1]] = True
     time, pixel = since(points, int(points[0])), _pixel(drawn)
     filled = np.nan_to_num(drawn, nan=0.0, posinf=0.0, neginf=0.0)
+    at = np.flatnonzero(chosen)
+    begins, ends = at[:-1], at[1:]
     while True:
-        at = np.flatnonzero(chosen)
-        line = np.stack([np.interp(time, time[at], column[at]) for column in filled])
-        off = _off(filled, line, pixel)
-        off[chosen] = 0
-        worst = np.maximum.reduceat(off, at[:-1])
-        owner = np.repeat(np.arange(len(at) - 1), np.diff(at))
-        hits = np.flatnonzero((off[: len(owner)] == worst[owner]) & (off[: len(owner)] > 1))
-        if not len(hits):
-            return at
-        chosen[hits[np.append(True, owner[hits][1:] != owner[hits][:-1])]] = True
+        open_ = ends - begins > 1
+        begins, ends = begins[open_], ends[open_]
+        if not len(begins):
+            return np.flatnonzero(chosen)
+        sizes = ends - begins - 1
+        firsts = np.cumsum(sizes) - sizes
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        between = np.arange(len(owner)) + (begins + 1 - firsts)[owner]
+        slope = (filled[:, ends] - filled[:, begins]) / (time[ends] - time[begins])
+        line = slope[:, owner] * (time[between] - time[begins][owner]) + filled[:, begins[owner]]
+        off = _off(filled[:, between], line, pixel)
+        worst = np.maximum.reduceat(off, firsts)
+        hits = np.flatnonzero((off == worst[owner]) & (off > 1))
+        hits = hits[np.append(True, np.diff(owner[hits]) > 0)] if len(hits) else hits
+        added, of = between[hits], owner[hits]
+        chosen[added] = True
+        begins, ends = np.append(begins[of], added), np.append(added, ends[of])
 
 
 def _all_drawn(frame: _Frame, points: Values) -> Floats:

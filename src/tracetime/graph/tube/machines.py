@@ -230,7 +230,7 @@ def groups(lists: Iterable[Sequence[ClockId]]) -> dict[ClockId, Tied]:
         several.update(members & of.keys())
         known = sorted({id(of[c]): of[c] for c in members & of.keys()}.values(), key=len) or [[]]
         largest = known.pop()
-        added = [*chain.from_iterable(known), *(members - of.keys())]
+        added = [*chain.from_iterable(known), *(c for c in members if c not in of)]
         largest += added
         of.update(dict.fromkeys(added, largest))
         steps[next(iter(members))] += len(members) - 1
