@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tracetime._kernels.xdf import window_medians
 from tracetime.formats.xdf.pings import Pings
-from tracetime.graph.values import Floats
+from tracetime.graph.values import Floats, Values
 
 MOST_NS: Final = 10_000_000
 """Offsets of one clock jump by less; LSL's manual puts them within 1 ms, and Wi-Fi delays more."""
@@ -32,6 +32,8 @@ _BEYOND_SCATTER: Final = 1.5
 """In `Pings.scatter_ns`: some six standard deviations."""
 _BEYOND_LINE: Final = 3.0
 """In what pings are off their own lines: a bend is off them, too."""
+_ROWS: Final = 16_384
+"""So many lines are fitted at once: their columns stay in the cache."""
 
 
 class Shift(NamedTuple):
@@ -124,7 +126,7 @@ def _beside_line(at: Floats, offset: Floats, n: int, beside: int) -> tuple[Float
         return np.empty(0), np.empty(0)
     outer = np.r_[:beside, whole - beside : whole]
     times, offsets = (np.lib.stride_tricks.sliding_window_view(one, whole) for one in (at, offset))
-    middles, means, slopes, off = _fit(times[:, outer], offsets[:, outer])
+    middles, means, slopes, off = _fit(times, offsets, outer)
     inner = slice(beside, beside + n)
     away = offsets[:, inner] - (
         means[:, None] + slopes[:, None] * (times[:, inner] - middles[:, None])
@@ -137,15 +139,20 @@ def _beside_line(at: Floats, offset: Floats, n: int, beside: int) -> tuple[Float
 def _lines(at: Floats, offset: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """The line of each few pings in a row; see `_fit`."""
     times, offsets = (np.lib.stride_tricks.sliding_window_view(one, _LINE) for one in (at, offset))
-    return _fit(times, offsets)
+    return _fit(times, offsets, np.arange(_LINE))
 
 
-def _fit(times: Floats, offsets: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """The line through each row: its middle, the mean there, its slope, and what is off it."""
-    middles, means = times.mean(axis=1), offsets.mean(axis=1)
-    dt, do = times - middles[:, None], offsets - means[:, None]
-    slopes = (dt * do).sum(axis=1) / np.maximum((dt * dt).sum(axis=1), 1.0)
-    return middles, means, slopes, np.abs(do - slopes[:, None] * dt).max(axis=1)
+def _fit(times: Floats, offsets: Floats, columns: Values) -> tuple[Floats, Floats, Floats, Floats]:
+    """The line through some columns of each row: its middle, the mean there, slope, what is off."""
+    found = np.empty((4, len(times)))
+    for begin in range(0, len(times), _ROWS):
+        rows = slice(begin, begin + _ROWS)
+        x, y = times[rows, columns], offsets[rows, columns]
+        middles, means = x.mean(axis=1), y.mean(axis=1)
+        dt, do = x - middles[:, None], y - means[:, None]
+        slopes = (dt * do).sum(axis=1) / np.maximum((dt * dt).sum(axis=1), 1.0)
+        found[:, rows] = middles, means, slopes, np.abs(do - slopes[:, None] * dt).max(axis=1)
+    return found[0], found[1], found[2], found[3]
 
 
 # Ramps: the offsets of a host rise or fall for a while, faster than its clock's rate wanders.
