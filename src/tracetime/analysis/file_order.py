@@ -27,7 +27,7 @@ _MOST_APART: Final = 1 << 18
 """So many runs of single batches wait at most until they are merged."""
 _KEYS: Final = 5
 """The first rows of a run: what the events of a group have in common, and the gap."""
-_ROWS: Final = _KEYS + 7
+_ROWS: Final = _KEYS + 8
 
 FLOAT_UNITS: Final = (1, 1_000, 1_000_000, 1_000_000_000)
 """ns of the units in which programs keep times as 32-bit floats: ns, us, ms, s."""
@@ -49,6 +49,7 @@ class PlacedGroup(NamedTuple):
         least, most: int64: their least and greatest time on the trace clock, ns.
         offset_ns: how far the clock's reading is ahead of trace time.
         step: the greatest that all their readings, as written, are multiples of; 0 of none but 0.
+        even: how many follow the one before as that follows the one before it.
         float_ns: the longest of `FLOAT_UNITS` in which 32-bit floats give all of them, if they are
             in ns; 0 where none does, or with steps below 1 us.
     """
@@ -62,6 +63,7 @@ class PlacedGroup(NamedTuple):
     most: Values
     offset_ns: int
     step: int
+    even: int
     float_ns: int
 
 
@@ -118,6 +120,9 @@ class FileOrder:
         runs[10] = np.gcd.reduceat(written, starts)
         rows = np.union1d(starts, np.arange(0, len(source), _SAMPLED))
         runs[11] = np.bitwise_and.reduceat(_as_floats(written[rows]), np.searchsorted(rows, starts))
+        apart = np.diff(written, prepend=written[:1])
+        even = apart == np.append(apart[:1], apart[:-1])
+        runs[12] = np.add.reduceat(even, starts, dtype=np.int64)
         self._runs.append(_sums(runs[:, placed[starts]]))
         self._waiting += self._runs[-1].shape[1]
         if self._waiting > _MOST_APART:
@@ -148,6 +153,7 @@ class FileOrder:
                 most,
                 offset_ns=int(own[9, 0]),
                 step=int(np.gcd.reduce(own[10])),
+                even=int(own[12].sum()),
                 float_ns=FLOAT_UNITS[as_floats.bit_length() - 1] if as_floats else 0,
             )
 
@@ -186,4 +192,5 @@ def _sums(runs: Values) -> Values:
     found[8] = np.maximum.reduceat(runs[8], starts)
     found[10] = np.gcd.reduceat(runs[10], starts)
     found[11] = np.bitwise_and.reduceat(runs[11], starts)
+    found[12] = np.add.reduceat(runs[12], starts)
     return found

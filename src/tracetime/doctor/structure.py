@@ -21,15 +21,12 @@ from tracetime.errors import AS_IS, PLACED, REASONS, RESOLVED
 from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.graph.tube.results import Inconsistency
 from tracetime.graph.tube.tick_periods import LEAST_TICK_NS
-from tracetime.graph.values import ascending
 from tracetime.text import count, duration
 from tracetime.trace.facts import SnapshotFault
 
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 _LONG_PATH: Final = 3
 """Hops: Perfetto follows 4 at most, and common traces need one or two."""
-_LEAST_UNEVEN: Final = 6
-"""Fewer different steps between events are those of a few timers."""
 _CUT_OFF: Final = "is cut off"
 
 # A RemoteClockSync that relates a clock to itself has another finding: see `machines.py`.
@@ -265,10 +262,9 @@ def _rounded(survey: Survey) -> Iterator[Finding]:
     for group in survey.file_order.groups():
         clock, events = survey.clocks[group.clock], int(group.events.sum())
         info = survey.infos.get(clock)
-        apart = np.diff(ascending(np.append(group.least, group.most)))
         if info is None or clock.clock in COARSE or events < LEAST_READINGS:
             continue
-        if len(ascending(apart)) < _LEAST_UNEVEN:
+        if 2 * group.even > events:
             # Work at even times is on a lattice by itself.
             continue
         latest = int(group.most.max()) + group.offset_ns
