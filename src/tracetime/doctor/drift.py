@@ -304,7 +304,8 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
         noise = _noise_ns(survey, here, there, found.ours, found.theirs)
         if noise is not None:
             usual = _TO_SIGMA * median(np.abs(noise))
-            if usual > survey.tolerance_ns / 2:
+            # Single ones that stand out are no jitter.
+            if usual > survey.tolerance_ns / 2 and 10 * np.count_nonzero(bad) > len(bad):
                 usually = found.gain[:-1] <= _MOST_SIGMA * usual
                 scattered = bad[:-1] & usually & (_drift_ns(found) <= survey.tolerance_ns)
                 if scattered.any():
