@@ -98,7 +98,7 @@ MESSAGES = [
         "PACKET",
         read="timestamp trusted_packet_sequence_id timestamp_clock_id sequence_flags "
         "incremental_state_cleared previous_packet_dropped machine_id first_packet_on_sequence "
-        "trace_packet_defaults interned_data tracetime_snapshot tracetime_source "
+        "trace_packet_defaults interned_data tracetime_snapshot "
         "track_event ftrace_events clock_snapshot track_descriptor process_tree thread_descriptor "
         "process_descriptor remote_clock_sync service_event extension_descriptor chrome_events "
         "chrome_metadata system_info profile_packet perf_sample compressed_packets "
@@ -330,12 +330,9 @@ C_TYPES = {
 def extension() -> dict[str, dict[str, Wanted]]:
     """The fields of the messages of docs/tracetime_extension.proto, by message and name."""
     text = PROTO.read_text()
-    outer = re.findall(r"field (\d+) of TracePacket", text)
-    packet = {
-        name: Wanted(name, int(number), "Span", False, False)
-        for name, number in zip(("tracetime_snapshot", "tracetime_source"), outer, strict=True)
-    }
-    found = {"TracePacket": packet}
+    (number,) = re.findall(r"field (\d+) of TracePacket", text)
+    name = "tracetime_snapshot"
+    found = {"TracePacket": {name: Wanted(name, int(number), "Span", False, False)}}
     for message, body in re.findall(r"^message (\w+) \{(.*?)^\}", text, re.M | re.S):
         fields = re.findall(r"^ *(?:optional|repeated) \w+ (\w+) = (\d+)", body, re.M)
         found[message] = {name: Wanted(name, int(n), "", False, False) for name, n in fields}

@@ -295,7 +295,7 @@ def test_no_module_above_the_formats_asks_which_format_a_trace_is_of():
         if "worker" not in module.name:
             importlib.import_module(module.name)
     known = {one.__name__ for one in subclasses(Trace) if one.__module__.startswith("tracetime.")}
-    assert {"BakedTrace", "CtfTrace", "SpanTrace"} <= known
+    assert {"CarriedTrace", "CtfTrace", "SpanTrace"} <= known
     source = Path(formats.__file__).parent.parent
     above = [
         path

@@ -9,7 +9,6 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from places import ROOT
 from recorded import EXTENSION, EXTENSION_FIELD
-from twin.records import SOURCE
 
 from tools import write_messages
 from tracetime.clocks.ids import BUILTIN_IDS
@@ -63,7 +62,6 @@ def test_a_field_number_is_the_schemas(message):
 
 OWN = {
     "tracetime_snapshot": EXTENSION_FIELD,
-    "tracetime_source": SOURCE,
     "frame_timeline_event": 76,
 }
 """Fields of packets that the package does not know."""

@@ -282,11 +282,10 @@ def summarise(
     infos = trace.clocks.clocks()
     groups = counts.groups([info.clock for info in infos], trace.machines)
     clocks, reasons = _by_clock(groups, infos, reading.faults, options.policy)
-    if options.policy == "floor" and trace.source is not trace:
-        # It is baked so that floor places its events so.
-        cost = FloorCost(reordered=0)
-    elif options.policy == "floor":
-        cost = _floor_cost(trace, counts.rows, groups, infos)
+    if options.policy == "floor":
+        # A baked trace is so that floor places its events there.
+        is_baked = trace.baked_by is not None
+        cost = FloorCost(0) if is_baked else _floor_cost(trace, counts.rows, groups, infos)
         if not cost.is_of_events:
             _note_bars(trace, counts, groups, cost, options.bars)
     return Summary(

@@ -106,7 +106,7 @@ class Survey:
     ) -> None:
         if tolerance_ns < 0:
             raise UsageError(f"tolerance_ns is {tolerance_ns}: use 0 or more")
-        self.trace = trace = trace.source
+        self.trace = trace
         self.tolerance_ns = tolerance_ns
         self.graph: Graph = inner(trace.clocks)
         # Findings examine what happened to one pair, then to the next.

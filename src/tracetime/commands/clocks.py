@@ -91,11 +91,11 @@ def command(
     ):
         warn_of_absent_in(opened.clocks, domains)
         if as_json:
-            print_json(_facts(opened.source))
+            print_json(_facts(opened))
         elif dot:
             echo("\n".join(_dot_lines(opened.clocks, every)))
         else:
-            _print(opened.source, every)
+            _print(opened, every)
 
 
 class _Widest(TypedDict):

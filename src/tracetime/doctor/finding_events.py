@@ -37,7 +37,6 @@ def finding_events(trace: Trace, findings: Mapping[int, Finding]) -> Iterator[pa
     chosen = [(number, one) for number, one in findings.items() if one.selections]
     if not chosen:
         return
-    trace = trace.source
     reading, home = trace.placed_columns(names=True), trace.trace_clock
     clocks = ClockNumbers((info.clock for info in trace.clocks.clocks()), trace.machines)
     bars = ErrorBars(inner(trace.clocks), trace.trace_clock, trace.machines, "estimated", {})

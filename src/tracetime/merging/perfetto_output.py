@@ -50,7 +50,10 @@ ENDING: Final = ".pftrace"
 
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
-_TRACK_EVENT: Final = next(n for n, name in PAYLOAD_NAMES.items() if name == "track_event")
+_TRACK_EVENT, _SERVICE_EVENT = (
+    next(n for n, name in PAYLOAD_NAMES.items() if name == wanted)
+    for wanted in ("track_event", "service_event")
+)
 _MARK: Final = 1 + BAKED_BY.index("tube")
 _HEAD: Final = 1
 """The packet sequence of what is said of all files."""
@@ -144,7 +147,7 @@ class _Writer:
         homes = map(traces.home, range(len(traces.files)))
         cut = [(file.name, file.trace.truncated) for file in traces.files]
         truncated = "; ".join(f"{printable(name)}: {why}" for name, why in cut if why is not None)
-        self._carrier = Carrier(traces.graph, self.target, homes, _MARK, truncated)
+        self._carrier = Carrier(traces.graph, self.target, homes, _MARK, truncated=truncated)
         self._free_pid = OutputNumbers().free_pid
         self._described: set[int] = set()
         self._processes: Processes[WrittenFile] | None = None
@@ -331,7 +334,7 @@ class _Writer:
             placed = _from_zero(placed, written)
             there = {name: placed[name] for name in ("trace_time", "status")}
             put(baker.write(columns | there))
-            put(self._carrier.of_packets(columns, placed, bars))
+            put(self._carrier.of_packets(columns, placed, bars, _SERVICE_EVENT))
         # The packets after the last row.
         put(baker.write(Rows(1).take()))
         if file.number == 0:

@@ -214,7 +214,6 @@ def gather(trace: Trace, tolerance_ns: int) -> Facts:
     Raises:
         TraceError: the trace cannot be read.
     """
-    trace = trace.source
     timeline, places = Timeline(), FilePlaces()
 
     def watch(columns: Columns) -> None:

@@ -276,7 +276,7 @@ class ErrorBars:
             known = is_any_of(there.status, BARRED)
             earliest[rows] = np.minimum(earliest[rows], np.where(known, there.earliest, INT64_MIN))
             latest[rows] = np.maximum(latest[rows], np.where(known, there.latest, INT64_MAX))
-        is_open = (earliest == INT64_MIN) | (latest == INT64_MAX)
+        is_open = ((earliest == INT64_MIN) | (latest == INT64_MAX)) & (first < last)
         status[is_open & (status == RESOLVED)] = ONE_SIDED
         return Reached(reached.estimate, earliest, latest, status)
 

@@ -228,13 +228,8 @@ class Trace(TraceFacts, ABC):
             TraceError: as `events`, while it is read.
         """
 
-    @property
-    def source(self) -> Trace:
-        """The trace that this one was baked from, as far as it is in the file; else this one."""
-        return self
-
     def as_written(self) -> Trace:
-        """The trace without what it was baked from: with the times of the file alone."""
+        """The trace for who places its events anew; this one where that is no other."""
         return self
 
     @property

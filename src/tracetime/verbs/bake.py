@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from tracetime._kernels.perfetto.bake import Baker
 from tracetime._kernels.perfetto.importer import Rows
+from tracetime._kernels.perfetto.packets import baked_packet
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.json_facts import Document
@@ -117,10 +118,20 @@ def bake(
         return _bake_events(trace, out, policy, strip, progress)
     clock = trace.trace_clock if trace.baked_by else _trace_clock(trace, policy)
     target = file_target(out)
-    baker = _baker(trace, clock, policy, carries_source=not (trace.baked_by or strip))
+    baker = _baker(trace, clock, policy)
+    # The times of a baked trace are final: its packets stay, and so does what it says of them.
     tube = TubeTimes(trace, clock) if policy == "tube" and not trace.baked_by else None
+    carrier = None
     with whole_file(target) as part, part.open("wb") as file:
-        _write(trace.packets, baker, tube, progress, StrippedFile(file) if strip else file)
+        to: Output = StrippedFile(file) if strip else file
+        if not trace.baked_by:
+            mark, first = 1 + BAKED_BY.index(policy), trace.machines[0]
+            if not strip:
+                to = SealedFile(file, mark, first)
+                homes = (trace.trace_clock,)
+                carrier = Carrier(inner(trace.clocks), clock, homes, mark, trace.machines)
+            to.write(baked_packet(mark, b"", first))
+        _write(trace, trace.packets, baker, tube, carrier, progress, to)
         size = file.tell()
     rows = baker.rows
     return BakeSummary(
@@ -210,25 +221,36 @@ def _trace_clock(trace: Trace, policy: PolicyName) -> ClockId:
     return _BOOTTIME
 
 
-def _baker(trace: Trace, clock: ClockId, policy: PolicyName, *, carries_source: bool) -> Baker:
-    # The times of a baked trace are final: its packets stay, and so does what it says of them.
+def _baker(trace: Trace, clock: ClockId, policy: PolicyName) -> Baker:
     baked = trace.baked_by is not None
     mark = 1 + BAKED_BY.index(policy)
     several = len(trace.machines) > 1
     is_home = clock == trace.trace_clock and clock.machine == 0
     first = trace.machines[0]
-    return Baker(clock.clock, first, mark, several, is_home, baked, carries_source=carries_source)
+    return Baker(clock.clock, first, mark, several, is_home, baked)
 
 
 def _write(
+    trace: Trace,
     packets: PacketFile,
     baker: Baker,
     tube: TubeTimes | None,
+    carrier: Carrier | None,
     progress: Callable[[int], None] | None,
     file: Output,
 ) -> None:
-    """Write the packets, batch by batch."""
+    """Write the packets, batch by batch, with what clocks read."""
+    bars = trace._error_bars("estimated", {}) if tube is None else tube.bars
+    if carrier is not None:
+        file.write(carrier.head(int, trace.clocks.name))
     for columns in packets.observed(baker, progress):
-        file.write(baker.write(columns if tube is None else tube.place(columns)))
+        placed = columns if tube is None else tube.place(columns)
+        file.write(baker.write(placed))
+        if carrier is None:
+            continue
+        if tube is None:
+            own = {name: columns[name] for name in ("trace_time", "status")}
+            placed = bars.place(columns) | own
+        file.write(carrier.of_packets(columns, placed, bars))
     # The packets after the last row.
     file.write(baker.write(Rows(1).take()))

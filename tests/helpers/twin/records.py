@@ -22,9 +22,7 @@ EXTENSION_DESCRIPTOR, STATSD_ATOM, ETW_EVENTS, MACHINE_ID = 72, 84, 95, 98
 REMOTE_CLOCK_SYNC, ZSTD_COMPRESSED = 107, 133
 
 PAYLOADS = {one.number: one.name for one in TracePacket.DESCRIPTOR.oneofs_by_name["data"].fields}
-SOURCE = 9877
-"""Of a baked trace, what a packet was."""
-COMMON = {one.number for one in TracePacket.DESCRIPTOR.fields} - PAYLOADS.keys() | {SOURCE}
+COMMON = {one.number for one in TracePacket.DESCRIPTOR.fields} - PAYLOADS.keys()
 
 
 class TwinError(Exception):

@@ -1,12 +1,9 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Packets of a trace, written anew on trace time, and back; those of several traces in one."""
+"""Packets of a trace, written anew on trace time; those of several traces in one."""
 
-cimport cython
 from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
-
-import numpy as np
 
 from tracetime._kernels.common.encode cimport (
     LONGEST_TAG, LONGEST_VARINT, WIRE_BYTES, put_fixed, put_tag, put_varint,
@@ -41,13 +38,11 @@ from tracetime._kernels.perfetto.packet cimport (
 from tracetime._kernels.perfetto.rewriting cimport (
     SET_ASIDE, put_between, put_content, put_span, put_unchanged, put_value, put_with_number,
 )
-from tracetime._kernels.perfetto.source_record cimport Unsummed, checksum, put_checksums, put_source
 
 include "bake/clocks.pxi"
 include "bake/bundle.pxi"
 include "bake/items.pxi"
 include "bake/ftrace_buffers.pxi"
 include "bake/packets.pxi"
-include "bake/unbaking.pxi"
 include "bake/numbers.pxi"
 include "bake/renumber.pxi"

@@ -17,7 +17,7 @@ from tracetime._kernels.common.wire cimport (
     BYTES, Field, Span, is_number, is_set, load_bytes, load_number, next_field, nothing,
     read_varint, span_of,
 )
-from tracetime._kernels.graph cimport RESOLVED, is_sequence_scoped
+from tracetime._kernels.graph cimport AS_IS, RESOLVED, is_sequence_scoped
 from tracetime._kernels.perfetto.clocks cimport MAX_CPUS
 from tracetime._kernels.perfetto.ftrace_event cimport FtraceEvent, read_ftrace_event
 from tracetime._kernels.perfetto.messages cimport *

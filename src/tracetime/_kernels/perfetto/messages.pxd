@@ -76,7 +76,6 @@ cdef enum:
     PACKET_INTERRUPT_INFO = 130
     PACKET_ZSTD_COMPRESSED_PACKETS = 133
     PACKET_TRACETIME_SNAPSHOT = 9876
-    PACKET_TRACETIME_SOURCE = 9877
 
     # TraceConfig
     TRACE_CONFIG_DATA_SOURCES = 2
@@ -551,11 +550,11 @@ cdef struct TracePacket:
     bint incremental_state_cleared, first_packet_on_sequence
     uint32_t trusted_packet_sequence_id, timestamp_clock_id, sequence_flags
     uint32_t previous_packet_dropped, machine_id
-    Span trace_packet_defaults, interned_data, tracetime_snapshot, tracetime_source, track_event
-    Span ftrace_events, clock_snapshot, track_descriptor, process_tree, thread_descriptor
-    Span process_descriptor, remote_clock_sync, service_event, extension_descriptor, chrome_events
-    Span chrome_metadata, system_info, profile_packet, perf_sample, compressed_packets
-    Span zstd_compressed_packets, synchronization_marker, trace_config
+    Span trace_packet_defaults, interned_data, tracetime_snapshot, track_event, ftrace_events
+    Span clock_snapshot, track_descriptor, process_tree, thread_descriptor, process_descriptor
+    Span remote_clock_sync, service_event, extension_descriptor, chrome_events, chrome_metadata
+    Span system_info, profile_packet, perf_sample, compressed_packets, zstd_compressed_packets
+    Span synchronization_marker, trace_config
     uint32_t data           # the number of the first payload, 0: none
     Span payload            # the last one of bytes
     int64_t n_data           # how many
@@ -608,9 +607,6 @@ cdef inline bint read_trace_packet(Span s, TracePacket *m) noexcept nogil:
         elif number == PACKET_TRACETIME_SNAPSHOT:
             if f.wire == BYTES:
                 m.tracetime_snapshot = span_of(&f)
-        elif number == PACKET_TRACETIME_SOURCE:
-            if f.wire == BYTES:
-                m.tracetime_source = span_of(&f)
         elif number == PACKET_TRUSTED_PID:
             pass
         elif number == PACKET_TRUSTED_UID:

@@ -257,10 +257,10 @@ def boot_packet(bytes boot_id, uint32_t machine=0, suspended_ns=None):
     return packet.packet()
 
 
-def baked_packet(int policy, bytes carried=None):
+def baked_packet(int policy, bytes carried=None, uint32_t machine=0):
     """A packet that says that the trace is baked, by the policy of that number.
 
-    carried: what clocks of its sources read; empty in the first packet of a trace that has this.
+    machine: the packet's machine_id. carried: what clocks of its sources read; empty in the first packet of a trace that has this.
     """
     cdef Message packet = Message()
     cdef Message extension = Message()
@@ -269,6 +269,8 @@ def baked_packet(int policy, bytes carried=None):
         extension.number(EXT_CARRIES_SOURCE, CARRIES_READINGS)
     elif carried is not None:
         extension.data(EXT_CARRIED, carried)
+    if machine:
+        packet.number(PACKET_MACHINE_ID, machine)
     packet.message(PACKET_TRACETIME_SNAPSHOT, extension)
     return packet.packet()
 
@@ -461,40 +463,39 @@ def events_in(const uint8_t[::1] data not None):
     return n
 
 
-def carries_source(const uint8_t[::1] beginning not None):
-    """What the first packet of a file says that it carries of its source; 0: nothing.
-
-    1: its packets say what they were. 2: packets between them say what clocks read.
-    """
+def carries_readings(const uint8_t[::1] beginning not None):
+    """Whether the first packet of a file says that others say what clocks of its sources read."""
     cdef const uint8_t *at, *end
     cdef uint64_t size
     cdef Span packet, extension
     cdef bint found
     if beginning.shape[0] < 2 or beginning[0] != PACKET_TAG:
-        return 0
+        return False
     end = &beginning[0] + beginning.shape[0]
     at = read_varint(&beginning[0] + 1, end, &size)
     if at == NULL or size > <uint64_t>(end - at):
-        return 0
+        return False
     packet.data = at
     packet.end = at + size
     extension = load_bytes(packet, PACKET_TRACETIME_SNAPSHOT)
     if not is_set(extension) or not baked_policy(extension):
-        return 0
-    return load_number(extension, EXT_CARRIES_SOURCE, &found)
+        return False
+    return load_number(extension, EXT_CARRIES_SOURCE, &found) == CARRIES_READINGS
 
 
 cdef class Sealer:
     """Adds a seal after each block of what packets carry: it shows what has changed a file since.
 
-    policy: as of `baked_packet`.
+    policy, machine: as of `baked_packet`.
     """
 
     cdef int policy
+    cdef uint32_t machine
     cdef uint64_t digest
 
-    def __cinit__(self, int policy):
+    def __cinit__(self, int policy, uint32_t machine=0):
         self.policy = policy
+        self.machine = machine
 
     def write(self, bytes data not None):
         """Packets with the seals; whole ones, which follow those of the calls before."""
@@ -523,7 +524,7 @@ cdef class Sealer:
         cdef uint64_t digest = self.digest
         self.digest = 0
         return baked_packet(
-            self.policy, bytes([CARRIED_SEAL]) + digest.to_bytes(8, "little")
+            self.policy, bytes([CARRIED_SEAL]) + digest.to_bytes(8, "little"), self.machine
         )
 
 
@@ -554,11 +555,10 @@ def stripped(const uint8_t[::1] data not None):
         packet = span_of(&f)
         if f.number == TRACE_PACKET and (
             is_set(load_bytes(packet, PACKET_TRACETIME_SNAPSHOT))
-            or is_set(load_bytes(packet, PACKET_TRACETIME_SOURCE))
             or is_set(load_bytes(packet, PACKET_SYSTEM_INFO))
         ):
             out += copied[:before - copied]
-            made = bytes(without(packet, (PACKET_TRACETIME_SOURCE,), {
+            made = bytes(without(packet, (), {
                 PACKET_TRACETIME_SNAPSHOT: (EXT_BOOT_ID, EXT_CARRIED, EXT_CARRIES_SOURCE),
                 PACKET_SYSTEM_INFO: (SYSTEM_INFO_MACHINE_NAME,),
             }))

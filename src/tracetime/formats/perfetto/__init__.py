@@ -11,19 +11,14 @@ if TYPE_CHECKING:
 
 
 def open(file: TraceFile, options: OpenOptions) -> Trace:
-    """Return the trace, or the one that it was baked from; see `register_format`."""
-    from tracetime._kernels.perfetto.packets import carries_source
+    """Return the trace; see `register_format`."""
+    from tracetime._kernels.perfetto.packets import carries_readings
 
     # The first packet of a baked trace is far shorter.
-    carried = carries_source(file.beginning())
-    if carried == 2:
+    if carries_readings(file.beginning()):
         from tracetime.formats.perfetto.read.carried_trace import CarriedTrace
 
         return CarriedTrace(file, options)
-    if carried == 1:
-        from tracetime.formats.perfetto.read.baked_trace import BakedTrace
-
-        return BakedTrace(file, options)
     from tracetime.formats.perfetto.read.reader import PerfettoTrace
 
     return PerfettoTrace(file, options)

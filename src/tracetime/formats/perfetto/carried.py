@@ -44,9 +44,6 @@ _MOST_BYTES: Final = 1 << 26
 _MOST_HEAD: Final = 1 << 30
 _MOST_RISE: Final = float(1 << 62)
 
-MOST_MACHINES: Final = 1 << 16
-"""Their ids are those of this library, from 0: a file may not ask for room for more."""
-
 _SENSELESS: Final = (
     ArithmeticError,
     AttributeError,
@@ -68,24 +65,26 @@ class Head(NamedTuple):
     """What a file says of its sources.
 
     Attributes:
-        graph: of all their clocks; in the file the machine of a clock is a machine_id.
+        graph: of all their clocks.
         trace_clock: the clock of the file's times.
         clocks: by number, those that events have read.
+        machines: the machine_id in the file of each machine of the graph.
         truncated: of which sources the rest was not read, and why; empty where all was.
     """
 
     graph: Graph
     trace_clock: ClockId
     clocks: Sequence[ClockId]
+    machines: Sequence[int]
     truncated: str = ""
 
 
-def encode_head(head: Head, names: dict[ClockId, str], machine_id: Callable[[int], int]) -> bytes:
+def encode_head(head: Head, names: dict[ClockId, str], number: Callable[[int], int]) -> bytes:
     """The bytes of a head.
 
-    names: what clocks are called. machine_id: gives that of a machine of the graph.
+    names: what clocks are called. number: gives the number in the file of a machine of the graph.
     """
-    ids = _ids_of_rows((*head.clocks, head.trace_clock), names, machine_id)
+    ids = _ids_of_rows((*head.clocks, head.trace_clock), names, number)
     contents = save.contents_of(_renamed(head.graph, ids).state)
     facts = {
         "graph": contents.facts,
@@ -93,6 +92,7 @@ def encode_head(head: Head, names: dict[ClockId, str], machine_id: Callable[[int
         "trace_clock": _numbers(ids[head.trace_clock]),
         "clocks": [_numbers(ids[clock]) for clock in head.clocks],
         "names": [[*_numbers(ids[clock]), name] for clock, name in names.items()],
+        "machines": [*head.machines],
         "truncated": head.truncated,
     }
     text = json.dumps(facts).encode()
@@ -120,15 +120,17 @@ def decode_head(data: bytes) -> Head | None:
             Graph(state),
             ClockId(*facts["trace_clock"]),
             [ClockId(*found) for found in facts["clocks"]],
+            np.array(facts["machines"], np.uint32).tolist(),
             str(facts.get("truncated", "")),
         )
     except _SENSELESS:
         return None
-    return head if all(clock.machine < MOST_MACHINES for clock in head.clocks) else None
+    used = (clock.machine for clock in (*head.clocks, head.trace_clock))
+    return head if max(used) < len(head.machines) else None
 
 
 def _ids_of_rows(
-    clocks: Iterable[ClockId], names: dict[ClockId, str], machine_id: Callable[[int], int]
+    clocks: Iterable[ClockId], names: dict[ClockId, str], number: Callable[[int], int]
 ) -> dict[ClockId, ClockId]:
     """Ids by which rows can name clocks: they say no file.
 
@@ -137,7 +139,7 @@ def _ids_of_rows(
     ids: dict[ClockId, ClockId] = {}
     taken = set[ClockId]()
     for clock in dict.fromkeys(clocks):
-        found = replace(clock, machine=machine_id(clock.machine), file=0)
+        found = replace(clock, machine=number(clock.machine), file=0)
         if found in taken:
             name = f"{names.get(clock, '')} {clock}"
             found = ClockId(clock_id(name), machine=found.machine)

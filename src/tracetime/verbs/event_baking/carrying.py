@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import IO, Any, Final
 
@@ -21,10 +21,7 @@ from tracetime.trace.error_bars import ErrorBars
 from tracetime.trace.events_table import BY_HOME, CUT_OFF, EARLY, HOME_NS, Columns
 from tracetime.trace.slice_ends import SliceEnds
 
-_TRACK_EVENT, _SERVICE_EVENT = (
-    next(n for n, name in PAYLOAD_NAMES.items() if name == wanted)
-    for wanted in ("track_event", "service_event")
-)
+_TRACK_EVENT: Final = next(n for n, name in PAYLOAD_NAMES.items() if name == "track_event")
 _PACKET, _LEGACY = (
     next(n for n, kind in enumerate(KINDS) if kind.name == name)
     for name in ("packet", "track_event_legacy")
@@ -35,12 +32,12 @@ _READ: Final = ("source_ns", "snapshots", CUT_OFF, EARLY)
 class SealedFile:
     """A file whose blocks of packets get seals: what changes it later is noticed.
 
-    mark: as of `Carrier`.
+    mark, machine_id: as of `Carrier`.
     """
 
-    def __init__(self, file: IO[bytes], mark: int) -> None:
+    def __init__(self, file: IO[bytes], mark: int, machine_id: int = 0) -> None:
         self._file = file
-        self._sealer = Sealer(mark)
+        self._sealer = Sealer(mark, machine_id)
 
     def write(self, packets: bytes) -> int:
         """Write whole packets."""
@@ -71,6 +68,8 @@ class Carrier:
         trace_clock: the clock of the output's times, among them.
         homes: clocks that events may be on without a snapshot: trace clocks of the sources.
         mark: the number of the policy.
+        machines: the machine_id in the output of each of its machines, of which the first has the
+            packets; without any, their numbers are.
         truncated: as of `Head`.
     """
 
@@ -80,12 +79,14 @@ class Carrier:
         trace_clock: ClockId,
         homes: Iterable[ClockId],
         mark: int,
+        machines: Sequence[int] = (),
         truncated: str = "",
     ) -> None:
         self._graph = graph
         self._truncated = truncated
         self._trace_clock = trace_clock
         self._mark = mark
+        self._machines = machines
         state = graph.state
         pairs = (*state.orders.pairs(), *state.between.pairs())
         found = dict.fromkeys(info.clock for info in graph.clocks())
@@ -93,28 +94,35 @@ class Carrier:
         found |= dict.fromkeys((trace_clock, *homes))
         self._clocks = {clock: n for n, clock in enumerate(found)}
 
-    def head(self, machine_id: Callable[[int], int], name: Callable[[ClockId], str]) -> bytes:
+    def head(self, number: Callable[[int], int], name: Callable[[ClockId], str]) -> bytes:
         """The packet of the graph.
 
-        machine_id: gives that of a machine of the graph. name: gives the name of a clock.
+        number: gives the number in the output of a machine of the graph. name: gives the name of a
+        clock.
         """
-        found = Head(self._graph, self._trace_clock, [*self._clocks], self._truncated)
+        clocks = [*self._clocks]
+        machines = self._machines or range(1 + max(number(clock.machine) for clock in clocks))
+        found = Head(self._graph, self._trace_clock, clocks, machines, self._truncated)
         # Those of many sequences share one line where they have no names.
         names = {clock: name(clock) for clock in self._clocks if not clock.sequence}
-        return baked_packet(self._mark, encode_head(found, names, machine_id))
+        return self._carried(encode_head(found, names, number))
 
-    def of_packets(self, columns: Columns, placed: Columns, bars: ErrorBars) -> bytes:
+    def _carried(self, data: bytes) -> bytes:
+        return baked_packet(self._mark, data, self._machines[0] if self._machines else 0)
+
+    def of_packets(
+        self, columns: Columns, placed: Columns, bars: ErrorBars, without: int = -1
+    ) -> bytes:
         """The packet of a batch of a Perfetto trace's rows.
 
         Args:
             columns: as they are in its own file.
             placed: as they are written, with what they read.
             bars: that placed them.
+            without: a payload of which some packets are not written: nothing is carried of it.
         """
-        # Some of the service's events are left out.
-        rows = np.flatnonzero(
-            is_any_of(placed["status"], PLACED) & (columns["payload"] != _SERVICE_EVENT)
-        )
+        is_placed = is_any_of(placed["status"], PLACED)
+        rows = np.flatnonzero(is_placed & (columns["payload"] != without))
         kind = columns["kind"]
         legacy = rows[kind[rows] == _LEGACY]
         if len(legacy):
@@ -193,10 +201,8 @@ class Carrier:
         if BY_HOME in placed:
             source_ns = np.where(by_home, placed[HOME_NS], source_ns)
         read: dict[str, Any] = {name: placed[name] for name in _READ if name in placed}
-        return baked_packet(
-            self._mark,
-            encode_block(written | read | {"source_ns": source_ns}, rows, clock, times),
-        )
+        read |= written | {"source_ns": source_ns}
+        return self._carried(encode_block(read, rows, clock, times))
 
 
 _NEEDED: Final = {*_READ, "earliest", "latest", "clock", "sequence", "machine", BY_HOME, HOME_NS}

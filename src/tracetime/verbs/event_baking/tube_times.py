@@ -93,6 +93,7 @@ class TubeTimes:
         clock: to put them on.
 
     Attributes:
+        bars: the error bars that place them.
         order: the counts of events kept in the order of the file.
         as_floor: events that only floor places, where their bar does not exclude that.
         late_descriptors: descriptors of threads that floor does not place.
@@ -102,14 +103,14 @@ class TubeTimes:
         self._home = trace.trace_clock
         self._clock = clock
         self._home_machine = trace.machines[self._home.machine]
-        self._bars = ErrorBars(inner(trace.clocks), clock, trace.machines, "estimated", {})
+        self.bars = ErrorBars(inner(trace.clocks), clock, trace.machines, "estimated", {})
         self.order = KeptOrder(_TRACK_EVENT)
         self.as_floor = 0
         self.late_descriptors = 0
 
     def place(self, columns: Columns) -> Columns:
         """Return the rows with their times; columns: a batch by Perfetto's rule."""
-        tube = self.order.keep(columns, self._bars.place(columns))
+        tube = self.order.keep(columns, self.bars.place(columns))
         placed, is_raw = is_any_of(tube["status"], PLACED), tube["status"] == AS_IS
         floor = columns
         if self._clock != self._home:
@@ -142,7 +143,7 @@ class TubeTimes:
         ):
             there[name] = np.full_like(there[name], value)
         there["source_ns"] = there["trace_time"]
-        moved = self._bars.place(there)
+        moved = self.bars.place(there)
         found = dict(columns)
         for name in ("trace_time", "status"):
             found[name] = columns[name].copy()

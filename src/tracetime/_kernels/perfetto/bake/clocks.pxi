@@ -90,7 +90,6 @@ cdef class BakedClocks:
     cdef readonly uint32_t trace_clock
     cdef public uint32_t machine_id
     cdef int mark                   # the policy, EXT_BAKED
-    cdef bint carries_source        # packets of the file say what they were
     cdef public bint is_home        # the trace clock is this machine's
     cdef public bint converted      # a packet of the machine has, so that trace time stays
     cdef int64_t anchor_ns          # a trace time of the packet under way
@@ -167,8 +166,6 @@ cdef class BakedClocks:
             put_value(&self.message, PACKET_MACHINE_ID, self.machine_id)
         self.packet.n = 0
         put_value(&self.packet, EXT_BAKED, <uint64_t>self.mark)
-        if self.carries_source:
-            put_value(&self.packet, EXT_CARRIES_SOURCE, 1)
         put_content(
             &self.message, PACKET_TRACETIME_SNAPSHOT, self.packet.data, self.packet.n
         )

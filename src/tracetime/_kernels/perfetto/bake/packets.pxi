@@ -40,7 +40,6 @@ cdef class Baker(PacketObserver):
     is_home: whether the trace clock is the first machine's own in the source. baked: the trace is
     baked already; its packets stay as they are.
     clocks: BakedClocks of its machines, where these have a part of the output already.
-    carries_source: whether packets say what they were in the source (`source_record.pxd`).
     """
 
     cdef readonly PlacedRows rows
@@ -54,8 +53,6 @@ cdef class Baker(PacketObserver):
     cdef HeldPacket *packets
     cdef int64_t n, capacity
     cdef Bytes out
-    cdef Unsummed *unsummed         # packets in `out`
-    cdef int64_t n_unsummed, unsummed_capacity
     cdef Bytes packet, inner        # under construction
     cdef Bytes[2] scratch
     cdef int64_t *references_ns     # by sequence, as the output has them
@@ -67,7 +64,7 @@ cdef class Baker(PacketObserver):
     # wide: a part of a larger trace has more
     def __cinit__(
         self, uint32_t trace_clock, uint32_t machine_id, int mark, bint several, bint is_home,
-        bint baked, list clocks=None, bint carries_source=False,
+        bint baked, list clocks=None,
     ):
         self.rows = PlacedRows()
         self.buffers = FtraceBuffers()
@@ -79,7 +76,6 @@ cdef class Baker(PacketObserver):
             self.home = self.clocks = clocks[0]
             return
         self.home = self.clocks = BakedClocks(trace_clock, machine_id, mark, is_home)
-        self.home.carries_source = carries_source
         # Its own trace clock is named before all else.
         self.home.converted = True
         self.machines = [self.home]
@@ -94,7 +90,6 @@ cdef class Baker(PacketObserver):
         free(self.scratch[1].data)
         free(self.references_ns)
         free(self.has_reference)
-        free(self.unsummed)
 
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
         cdef HeldPacket *k
@@ -132,13 +127,11 @@ cdef class Baker(PacketObserver):
                 self.copy()
             elif not self.began:
                 self.began = True
-                self.home.write_mark(&self.out)
                 if self.several and self.home.trace_clock == BOOTTIME:
                     self.home.name_trace_clock(&self.out)
             for i in range(0 if self.baked else self.n):
                 self.bake(&self.packets[i])
-            put_checksums(self.out.data, self.unsummed, self.n_unsummed)
-        self.n = self.held.n = self.n_unsummed = 0
+        self.n = self.held.n = 0
         return <bytes>self.out.data[:self.out.n]
 
     cdef int copy(self) except -1 nogil:
@@ -229,37 +222,9 @@ cdef class Baker(PacketObserver):
                 put_between(&self.packet, before, rest)
             before = rest
         if not kept and (not says or p.message.trusted_packet_sequence_id == 0):
-            return self.leave_out(p)
-        put_bytes(&self.packet, before.data, p.whole.end - before.data)
-        return self.finish(p)
-
-    cdef int finish(self, const Packet *p) except -1 nogil:
-        """Append the packet under construction, with what it was."""
-        cdef Unsummed sum
-        sum.n = self.packet.n
-        sum.place = -1
-        if self.home.carries_source:
-            sum.place = put_source(&self.packet, p, &self.scratch[0])
-        put_content(&self.out, TRACE_PACKET, self.packet.data, self.packet.n)
-        if sum.place >= 0:
-            sum.start = self.out.n - self.packet.n
-            sum.place += sum.start
-            grow(
-                <void **>&self.unsummed, &self.unsummed_capacity, self.n_unsummed + 1,
-                sizeof(Unsummed),
-            )
-            self.unsummed[self.n_unsummed] = sum
-            self.n_unsummed += 1
-        return 0
-
-    cdef int leave_out(self, const Packet *p) except -1 nogil:
-        """Append a packet with the mark in the place of one of the source, and what that was."""
-        if not self.home.carries_source:
             return 0
-        self.inner.n = self.packet.n = 0
-        put_value(&self.inner, EXT_BAKED, <uint64_t>self.home.mark)
-        put_content(&self.packet, PACKET_TRACETIME_SNAPSHOT, self.inner.data, self.inner.n)
-        return self.finish(p)
+        put_bytes(&self.packet, before.data, p.whole.end - before.data)
+        return put_content(&self.out, TRACE_PACKET, self.packet.data, self.packet.n)
 
     # A packet
 
@@ -504,7 +469,7 @@ cdef class Baker(PacketObserver):
         put_bytes(out, copied, p.whole.end - copied)
         if stamp.has_time and not stamp.dropped:
             self.clocks.converted = True
-        return self.finish(p)
+        return put_content(&self.out, TRACE_PACKET, self.packet.data, self.packet.n)
 
     cdef bint bake_payload(
         self, uint32_t field, Span payload, const Stamp *stamp, uint32_t sequence

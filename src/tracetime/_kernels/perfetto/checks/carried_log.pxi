@@ -47,7 +47,7 @@ cdef class CarriedLog(PacketObserver):
         cdef uint64_t sealed
         cdef int64_t i
         for i in range(first, rows.n):
-            if rows.status[i] == RESOLVED:
+            if rows.status[i] == RESOLVED or rows.status[i] == AS_IS:
                 self.add(
                     group_of(rows.kind[i], rows.payload[i], rows.packet_sequence[i]),
                     rows.trace_time[i],
@@ -156,7 +156,7 @@ def places_in_groups(
     made = np.full(end - begin, -1, np.int64)
     cdef int64_t[::1] out = made
     for i in range(begin, end if n else begin):
-        if status[i] != RESOLVED:
+        if status[i] != RESOLVED and status[i] != AS_IS:
             continue
         key = group_of(kind[i], payload[i], sequence[i])
         if keys[group] != key:

@@ -1,4 +1,4 @@
-"""`CarriedTrace`: what `merge` wrote, or `bake` of another format, with the readings of clocks.
+"""`CarriedTrace`: what `merge` or `bake` wrote, with the readings of clocks.
 
 Perfetto's rule places the events of the file; clocks and bars are those of its sources.
 """
@@ -14,9 +14,9 @@ import numpy as np
 
 from tracetime._kernels.perfetto.checks import CarriedLog, places_in_groups
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import AS_IS, RESOLVED, TraceError
+from tracetime.clocks.int_arrays import is_any_of
+from tracetime.errors import AS_IS, PLACED, RESOLVED, TraceError
 from tracetime.formats.perfetto.carried import (
-    MOST_MACHINES,
     NO_CLOCK,
     Block,
     Head,
@@ -96,17 +96,21 @@ class CarriedTrace(PerfettoTrace):
         if len(log.heads) != 1:
             return "it has no graph of them" if not log.heads else "it is joined from several"
         head = decode_head(log.heads[0])
-        if head is None or max(super().machines) >= MOST_MACHINES:
+        if head is None:
             return "the graph of them is damaged"
         lost = int(log.finish()[1].sum())
         agreed = list[_Agreed]()
         for content, found, is_sealed in zip(log.blocks, log.groups, log.sealed, strict=True):
             keys, counts, sums = found
-            groups = (decode_groups(content) if is_sealed else None) or {}
-            there = [groups.get(group, (0, 0, 0)) for group in groups_of(keys)]
-            starts, *same = np.array(there, np.int64).reshape(-1, 3).T
-            same_rows = np.flatnonzero((same[0] == counts) & (same[1] == sums))
-            lost += int(counts.sum() - counts[same_rows].sum())
+            groups = decode_groups(content) if is_sealed else None
+            if groups is None:
+                lost += int(counts.sum())
+            # Of some groups nothing is carried.
+            there = [(groups or {}).get(group, (0, -1, 0)) for group in groups_of(keys)]
+            starts, n, total = np.array(there, np.int64).reshape(-1, 3).T
+            is_same = (n == counts) & (total == sums)
+            lost += int(counts[~is_same & (n >= 0)].sum())
+            same_rows = np.flatnonzero(is_same)
             order = same_rows[np.argsort(keys[same_rows])]
             agreed.append(_Agreed(keys[order], starts[order], starts[order] + counts[order]))
         return Carried(head, np.array(log.packets, np.int64), log.blocks, agreed, lost)
@@ -134,8 +138,7 @@ class CarriedTrace(PerfettoTrace):
         found = self._found()
         if found is None:
             return super().machines
-        of_clocks = (clock.machine for clock in found.head.clocks)
-        return [*range(1 + max(*of_clocks, *super().machines))]
+        return list(dict.fromkeys((*found.head.machines, *super().machines)))
 
     @property
     def boots(self) -> dict[int, bytes]:
@@ -144,7 +147,7 @@ class CarriedTrace(PerfettoTrace):
         if found is None:
             return boots
         ids = super().machines
-        return {ids[n]: boot for n, boot in boots.items()}
+        return {self.machines.index(ids[n]): boot for n, boot in boots.items()}
 
     @property
     def truncated(self) -> TraceError | None:
@@ -248,7 +251,10 @@ class _Reader:
         self._agreed: _Agreed | None = None
         self._free = np.zeros(0, np.int64)
         self._ids = np.array(
-            [(clock.clock, clock.sequence, clock.machine) for clock in carried.head.clocks],
+            [
+                (clock.clock, clock.sequence, carried.head.machines[clock.machine])
+                for clock in carried.head.clocks
+            ],
             np.uint32,
         ).reshape(-1, 3)
 
@@ -291,8 +297,9 @@ class _Reader:
     def _with_clocks(self, made: Columns, columns: Columns, clock: Values) -> Columns:
         known = (clock >= 0) & (clock < len(self._ids))
         made["machine"] = columns["machine"].copy()
-        # What nothing bounds names no clock: the file's own are none of the sources'.
-        made |= {name: np.zeros(len(clock), np.uint32) for name in ("clock", "sequence")}
+        # What is placed and nothing bounds names no clock: the file's own are none of the sources'.
+        own = ~is_any_of(columns["status"], PLACED) & ~np.isin(columns["clock"], self._ids[:, 0])
+        made |= {name: np.where(own, columns[name], np.uint32(0)) for name in _ID[:2]}
         for name, numbers in zip(_ID, self._ids.T, strict=True):
             made[name][known] = numbers[clock[known]]
         made["timestamp"] = np.where(known, made["source_ns"], columns["timestamp"])
