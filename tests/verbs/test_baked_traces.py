@@ -203,7 +203,7 @@ def test_events_are_baked_at_all(inside):
 def test_packets_name_the_trace_clock_and_defaults_none():
     first, *_ = snapshots(BOOTTIME)
     data = trace(first, *INSIDE["defaults"])
-    _, _, defaults, one = pb.Trace.FromString(baked(data).data).packet
+    _, _, defaults, one = pb.Trace.FromString(baked(data, strip=True).data).packet
     assert not defaults.trace_packet_defaults.HasField("timestamp_clock_id")
     assert one.timestamp_clock_id == BOOTTIME
 
@@ -248,7 +248,7 @@ def test_bounds_of_ftrace_buffers_go_with_their_events():
     at = [reading(MONOTONIC_RAW, one) for one in AT]
     bundle = ftrace(at, clock=4, last_read=at[0] - 10, previous_end=at[0] - 20)
     data = trace(*snapshots(BOOTTIME), packet(seq=1, ftrace_events=bundle))
-    made = pb.Trace.FromString(baked(data).data).packet[-1].ftrace_events
+    made = pb.Trace.FromString(baked(data, strip=True).data).packet[-1].ftrace_events
     assert made.event[0].timestamp - made.last_read_event_timestamp == 10
     assert made.event[0].timestamp - made.previous_bundle_end_timestamp == 20
     assert not made.HasField("ftrace_clock")
@@ -398,8 +398,8 @@ def test_a_compressed_file_is_baked_whole(tmp_path):
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(data))
     with tt.open_trace(path) as opened_trace:
-        bake(opened_trace, tmp_path / "out.pftrace", policy="floor")
-    assert (tmp_path / "out.pftrace").read_bytes() == baked(data).data
+        bake(opened_trace, tmp_path / "out.pftrace", policy="floor", strip=True)
+    assert (tmp_path / "out.pftrace").read_bytes() == baked(data, strip=True).data
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name.partition(".")[0])

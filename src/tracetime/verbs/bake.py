@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from tracetime._kernels.perfetto.bake import Baker
 from tracetime._kernels.perfetto.importer import Rows
@@ -117,20 +117,10 @@ def bake(
     if trace.packets is None:
         return _bake_events(trace, out, policy, strip, progress)
     clock = trace.trace_clock if trace.baked_by else _trace_clock(trace, policy)
-    target = file_target(out)
     baker = _baker(trace, clock, policy)
-    # The times of a baked trace are final: its packets stay, and so does what it says of them.
     tube = TubeTimes(trace, clock) if policy == "tube" and not trace.baked_by else None
-    carrier = None
-    with whole_file(target) as part, part.open("wb") as file:
-        to: Output = StrippedFile(file) if strip else file
-        if not trace.baked_by:
-            mark, first = 1 + BAKED_BY.index(policy), trace.machines[0]
-            if not strip:
-                to = SealedFile(file, mark, first)
-                homes = (trace.trace_clock,)
-                carrier = Carrier(inner(trace.clocks), clock, homes, mark, trace.machines)
-            to.write(baked_packet(mark, b"", first))
+    with whole_file(file_target(out)) as part, part.open("wb") as file:
+        to, carrier = _begin(trace, clock, policy, file, strip)
         _write(trace, trace.packets, baker, tube, carrier, progress, to)
         size = file.tell()
     rows = baker.rows
@@ -228,6 +218,27 @@ def _baker(trace: Trace, clock: ClockId, policy: PolicyName) -> Baker:
     is_home = clock == trace.trace_clock and clock.machine == 0
     first = trace.machines[0]
     return Baker(clock.clock, first, mark, several, is_home, baked)
+
+
+def _begin(
+    trace: Trace, clock: ClockId, policy: PolicyName, file: IO[bytes], strip: bool
+) -> tuple[Output, Carrier | None]:
+    """Write the packet that says that the trace is baked.
+
+    Returns the file for the other packets, and what makes those of what clocks read.
+    """
+    to: Output = StrippedFile(file) if strip else file
+    if trace.baked_by:
+        # Its times are final: its packets stay, and so does what it says of them.
+        return to, None
+    mark, first = 1 + BAKED_BY.index(policy), trace.machines[0]
+    carrier = None
+    if not strip:
+        to = SealedFile(file, mark, first)
+        homes = (trace.trace_clock,)
+        carrier = Carrier(inner(trace.clocks), clock, homes, mark, trace.machines)
+    to.write(baked_packet(mark, b"", first))
+    return to, carrier
 
 
 def _write(

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.perfetto.checks import sum_of_times
+from tracetime._kernels.perfetto.checks import from_planes, knot_offsets, sum_of_times
 from tracetime.clocks.ids import ClockId, clock_id
 from tracetime.errors import TracetimeError
 from tracetime.graph.graph import Graph
@@ -42,7 +42,7 @@ _MOST_BYTES: Final = 1 << 26
 """Of a block, unpacked: over a million events. Bytes of a file are hostile."""
 
 _MOST_HEAD: Final = 1 << 30
-_MOST_RISE: Final = float(1 << 62)
+_MOST_CLOCKS: Final = 1 << 32
 
 _SENSELESS: Final = (
     ArithmeticError,
@@ -211,6 +211,8 @@ class Block(NamedTuple):
         residual: how far its reading is from what `knots` say, ns.
         snapshots, cut_off_ns, early_ns: as in `events_table.Columns`.
         knots: clocks, trace times, and the readings less these.
+
+    Each column has a last row that is nobody's: that of place -1.
     """
 
     groups: dict[Group, tuple[int, int, int]]
@@ -223,9 +225,7 @@ class Block(NamedTuple):
 
     def readings(self, places: Values, times: Values) -> Values:
         """The readings of rows at some places, whose trace times these are."""
-        made = times + self.residual[places]
-        made += offsets(self.knots, self.clock[places], times)
-        return made
+        return times + self.residual[places] + knot_offsets(self.knots, self.clock[places], times)
 
 
 def encode_block(columns: dict[str, Any], rows: Values, clock: Values, times: Values) -> bytes:
@@ -243,7 +243,7 @@ def encode_block(columns: dict[str, Any], rows: Values, clock: Values, times: Va
     clock, times = clock[order], times[order]
     source_ns = columns["source_ns"][order]
     knots = _knots(clock, times, source_ns)
-    residual = source_ns - times - offsets(knots, clock, times)
+    residual = source_ns - times - knot_offsets(knots, clock, times)
     residual[clock == NO_CLOCK] = 0
     starts = np.cumsum([0, *(len(part) for _, part in groups)])
     heads = [
@@ -293,17 +293,19 @@ def decode_block(data: bytes) -> Block | None:
     except (ValueError, zlib.error, struct.error):
         return None
     _, clock, residual, *others = arrays
-    n = len(residual)
-    more = [np.cumsum(column) if len(column) else np.zeros(n, np.int64) for column in others[:3]]
+    clock, *more = (np.cumsum(column) for column in (clock, *others[:3]))
     of, at, offset = (np.cumsum(column) for column in others[3:])
-    alike = len(of) == len(at) == len(offset) and n == len(clock)
-    alike = alike and n == sum(count for _, count, _ in groups.values())
-    if not alike or any(len(column) != n for column in more) or (np.diff(of) < 0).any():
+    n = sum(count for _, count, _ in groups.values())
+    alike = len(of) == len(at) == len(offset) and n == len(clock) == len(residual)
+    if not alike or any(len(column) not in (0, n) for column in more) or (np.diff(of) < 0).any():
         return None
-    snapshots, cut_off_ns, early_ns = more
-    return Block(
-        groups, np.cumsum(clock), residual, snapshots, cut_off_ns, early_ns, (of, at, offset)
+    if n and not NO_CLOCK <= clock.min() <= clock.max() < _MOST_CLOCKS:
+        return None
+    snapshots, cut_off_ns, early_ns = (
+        np.append(column, 0) if len(column) else np.zeros(n + 1, np.int64) for column in more
     )
+    clock, residual = np.append(clock, NO_CLOCK), np.append(residual, 0)
+    return Block(groups, clock, residual, snapshots, cut_off_ns, early_ns, (of, at, offset))
 
 
 def _knots(clock: Values, times: Values, source_ns: Values) -> tuple[Values, Values, Values]:
@@ -318,32 +320,6 @@ def _knots(clock: Values, times: Values, source_ns: Values) -> tuple[Values, Val
     ]
     rows = order[np.array(chosen, np.int64)]
     return clock[rows], times[rows], source_ns[rows] - times[rows]
-
-
-def offsets(knots: tuple[Values, Values, Values], clock: Values, times: Values) -> Values:
-    """The readings less the trace times that the knots say, on lines between them.
-
-    The arithmetic is that of IEEE 754 alone: it is the same on every machine.
-    """
-    of, at, offset = knots
-    made = np.zeros(len(times), np.int64)
-    for number in np.unique(clock[clock != NO_CLOCK]).tolist():
-        rows = np.flatnonzero(clock == number)
-        begin, end = np.searchsorted(of, [number, number + 1]).tolist()
-        if begin == end:
-            continue
-        own_at, own = at[begin:end], offset[begin:end]
-        there = times[rows]
-        before = np.searchsorted(own_at, there, side="right") - 1
-        before = np.clip(before, 0, max(0, end - begin - 2))
-        after = np.minimum(before + 1, end - begin - 1)
-        span = (own_at[after] - own_at[before]).astype(np.float64)
-        part = (there - own_at[before]).astype(np.float64) / np.where(span > 0, span, 1)
-        rise = (own[after] - own[before]).astype(np.float64) * np.clip(part, 0, 1)
-        # A larger float has no int64, and which one it becomes depends on the machine.
-        rise = np.clip(rise, -_MOST_RISE, _MOST_RISE)
-        made[rows] = own[before] + np.rint(rise).astype(np.int64)
-    return made
 
 
 # Bytes
@@ -367,14 +343,7 @@ def _packed(values: Values) -> bytes:
 def _unpacked(data: memoryview) -> tuple[Values, memoryview]:
     (n,) = struct.unpack_from("<I", data)
     planes = np.frombuffer(data, np.uint8, 8 * n, 4).reshape(8, n)
-    found = planes[0].astype(np.uint64)
-    for byte, plane in enumerate(planes[1:], 1):
-        # Most numbers are small.
-        if plane.any():
-            found |= plane.astype(np.uint64) << np.uint64(8 * byte)
-    values = (found >> np.uint64(1)).astype(np.int64)
-    values ^= -(found & np.uint64(1)).astype(np.int64)
-    return values, data[4 + 8 * n :]
+    return from_planes(planes), data[4 + 8 * n :]
 
 
 def _inflate(data: bytes, most: int) -> bytes:

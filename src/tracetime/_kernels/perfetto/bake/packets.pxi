@@ -61,7 +61,6 @@ cdef class Baker(PacketObserver):
     cdef bint began
     cdef bint named_any             # a packet of the output names a clock
 
-    # wide: a part of a larger trace has more
     def __cinit__(
         self, uint32_t trace_clock, uint32_t machine_id, int mark, bint several, bint is_home,
         bint baked, list clocks=None,

@@ -172,3 +172,88 @@ def places_in_groups(
             out[i - begin] = free_places[group]
             free_places[group] += 1
     return made
+
+
+def knot_offsets(tuple knots not None, const int64_t[::1] clock not None,
+                 const int64_t[::1] times not None):
+    """The readings of rows less their trace times, as knots say: on lines between them.
+
+    The arithmetic is that of IEEE 754 alone: it is the same on every machine.
+
+    knots: clocks, ascending, trace times, and the readings less these. clock: of each row.
+    """
+    cdef const int64_t[::1] of = knots[0], at = knots[1], offset = knots[2]
+    cdef int64_t i, low, high, middle, own = -1, begin = 0, end = 0, before = 0
+    made = np.zeros(times.shape[0], np.int64)
+    cdef int64_t[::1] out = made
+    for i in range(times.shape[0]):
+        if clock[i] < 0:
+            continue
+        if clock[i] != own:
+            own = clock[i]
+            begin = first_not_below(of, own, 0, of.shape[0])
+            end = first_not_below(of, own + 1, begin, of.shape[0])
+            before = begin
+        if begin == end:
+            continue
+        if not (at[before] <= times[i] and (before + 1 == end or times[i] < at[before + 1])):
+            low, high = begin, end
+            while low < high:
+                middle = (low + high) // 2
+                if at[middle] <= times[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            before = min(max(low - 1, begin), max(end - 2, begin))
+        out[i] = on_line(at, offset, before, min(before + 1, end - 1), times[i])
+    return made
+
+
+cdef inline int64_t first_not_below(
+    const int64_t[::1] values, int64_t value, int64_t low, int64_t high
+) noexcept nogil:
+    cdef int64_t middle
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef inline int64_t on_line(
+    const int64_t[::1] at, const int64_t[::1] offset, int64_t before, int64_t after, int64_t time
+) noexcept nogil:
+    cdef double span = <double>difference(at[after], at[before])
+    cdef double part = <double>difference(time, at[before]) / (span if span > 0 else 1.0)
+    cdef double rise = <double>difference(offset[after], offset[before])
+    rise *= min(max(part, 0.0), 1.0)
+    # A larger float has no int64, and which one it becomes depends on the machine.
+    rise = min(max(rise, -<double>(<int64_t>1 << 62)), <double>(<int64_t>1 << 62))
+    return <int64_t>(<uint64_t>offset[before] + <uint64_t><int64_t>rint(rise))
+
+
+cdef inline int64_t difference(int64_t a, int64_t b) noexcept nogil:
+    return <int64_t>(<uint64_t>a - <uint64_t>b)
+
+
+def from_planes(const uint8_t[:, ::1] planes not None):
+    """The numbers of eight planes of bytes, the lowest first: zigzag, as `carried.py` packs them."""
+    cdef int64_t i, byte, n = planes.shape[1]
+    cdef uint8_t any
+    made = np.zeros(n, np.int64)
+    cdef int64_t[::1] out = made
+    cdef const uint8_t *plane
+    for byte in range(8 if n else 0):
+        plane = &planes[byte, 0]
+        any = 0
+        for i in range(n):
+            any |= plane[i]
+        # Most numbers are small.
+        if any:
+            for i in range(n):
+                out[i] |= <int64_t>(<uint64_t>plane[i] << 8 * byte)
+    for i in range(n):
+        out[i] = <int64_t>(<uint64_t>out[i] >> 1) ^ -(out[i] & 1)
+    return made

@@ -250,13 +250,10 @@ class _Reader:
         self._block: Block | None = None
         self._agreed: _Agreed | None = None
         self._free = np.zeros(0, np.int64)
-        self._ids = np.array(
-            [
-                (clock.clock, clock.sequence, carried.head.machines[clock.machine])
-                for clock in carried.head.clocks
-            ],
-            np.uint32,
-        ).reshape(-1, 3)
+        machines = carried.head.machines
+        ids = [(one.clock, one.sequence, machines[one.machine]) for one in carried.head.clocks]
+        # The last is that of `NO_CLOCK`.
+        self._ids = np.array([*ids, (0, 0, 0)], np.uint32)
 
     def read(self, columns: Columns) -> Columns:
         """The columns of a batch with what its rows read in their sources."""
@@ -265,7 +262,7 @@ class _Reader:
         clock = np.full(n, NO_CLOCK, np.int64)
         for name in ("source_ns", "snapshots"):
             made[name] = columns[name].copy()
-        made[CUT_OFF], made[EARLY] = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        parts = dict[str, Values]()
         number = np.searchsorted(self._carried.packets, columns["packet"].astype(np.int64))
         starts = np.flatnonzero(np.diff(number, prepend=-1))
         for begin, end in pairwise([*starts.tolist(), n]):
@@ -275,14 +272,16 @@ class _Reader:
             places = places_in_groups(
                 self._agreed.keys, self._free, self._agreed.ends, columns, begin, end
             )
-            known = np.flatnonzero(places >= 0)
-            rows, places = begin + known, places[known]
+            rows = slice(begin, end)
             clock[rows] = block.clock[places]
             made["source_ns"][rows] = block.readings(places, columns["trace_time"][rows])
             made["snapshots"][rows] = block.snapshots[places]
-            made[CUT_OFF][rows] = block.cut_off_ns[places]
-            made[EARLY][rows] = block.early_ns[places]
-        return self._with_clocks(made, columns, clock)
+            for name, values in ((CUT_OFF, block.cut_off_ns), (EARLY, block.early_ns)):
+                if values.any():
+                    parts.setdefault(name, np.zeros(n, np.int64))[rows] = values[places]
+        if EARLY in parts:
+            parts.setdefault(CUT_OFF, np.zeros(n, np.int64))
+        return self._with_clocks(made | parts, columns, clock)
 
     def _enter(self, number: int) -> Block | None:
         if number != self._number and number < len(self._carried.blocks):
@@ -295,15 +294,18 @@ class _Reader:
         return self._block
 
     def _with_clocks(self, made: Columns, columns: Columns, clock: Values) -> Columns:
-        known = (clock >= 0) & (clock < len(self._ids))
-        made["machine"] = columns["machine"].copy()
-        # What is placed and nothing bounds names no clock: the file's own are none of the sources'.
-        own = ~is_any_of(columns["status"], PLACED) & ~np.isin(columns["clock"], self._ids[:, 0])
-        made |= {name: np.where(own, columns[name], np.uint32(0)) for name in _ID[:2]}
-        for name, numbers in zip(_ID, self._ids.T, strict=True):
-            made[name][known] = numbers[clock[known]]
+        clock[clock >= len(self._ids) - 1] = NO_CLOCK
+        known = clock >= 0
+        made |= {name: ids[clock] for name, ids in zip(_ID, self._ids.T, strict=True)}
+        if not known.all():
+            # What is placed and nothing bounds names no clock: the file's are none of the sources'.
+            is_placed = is_any_of(columns["status"], PLACED)
+            own = ~known & ~is_placed & ~np.isin(columns["clock"], self._ids[:-1, 0])
+            for name in ("clock", "sequence"):
+                made[name] = np.where(own, columns[name], made[name])
+            for name in ("machine", "source_ns", "snapshots"):
+                made[name] = np.where(known, made[name], columns[name])
         made["timestamp"] = np.where(known, made["source_ns"], columns["timestamp"])
-        made["source_ns"] = np.where(known, made["source_ns"], columns["source_ns"])
         status = np.where(known, RESOLVED, AS_IS).astype(columns["status"].dtype)
         if self._is_moved:
             made["status"] = np.where(columns["status"] == RESOLVED, status, columns["status"])
