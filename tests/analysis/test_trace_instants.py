@@ -93,6 +93,14 @@ def test_the_start_is_the_first_reading_of_the_trace_clock(write):
         assert bounds_of(opened) == (5 * S, 15 * S)
 
 
+def test_events_before_the_first_snapshot_and_after_the_last_are_within_the_trace(write):
+    data = trace(*(snapshot({BOOTTIME: at * S, MONOTONIC: at * S}) for at in (5, 7)))
+    early, late, far = event(2 * S, MONOTONIC), event(9 * S, MONOTONIC), event(4000 * S, MONOTONIC)
+    with open_trace(write(data + trace(early, late, far))) as opened:
+        assert bounds_of(opened) == (2 * S, 9 * S)
+        assert trace_time_of(opened, "0s") == 2 * S
+
+
 def test_a_trace_without_snapshots_starts_with_its_first_event(write):
     data = trace(event(70, BOOTTIME), event(50, BOOTTIME), event(90, BOOTTIME), event(1, 777))
     with open_trace(write(data)) as opened:

@@ -90,9 +90,9 @@ def test_convert_in_a_format_that_the_name_does_not_say(tracetime, write, tmp_pa
 def test_convert_from_and_until(tracetime, write, tmp_path, limits, times):
     out = tmp_path / "events.csv"
     code, text, err = tracetime("convert", write(CLOCK_SYNC), "-o", out, *limits)
-    nothing = "nothing is between --from and --until: the trace starts at 2000 ns, and by its"
+    nothing = "nothing is between --from and --until: the trace starts at 2000 ns, and lasts"
     assert code == 0
-    assert err == ("" if times else f"warning: {nothing} snapshots lasts 3 us\n")
+    assert err == ("" if times else f"warning: {nothing} 5 us\n")
     with out.open() as file:
         assert [row["trace_time"] for row in csv.DictReader(file)] == times
 

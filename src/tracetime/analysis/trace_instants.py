@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
 """The trace clock of a trace without snapshots: a rule sets it equal to BOOTTIME."""
 
+_NEAR: Final = 10
+_HOUR_NS: Final = 3_600_000_000_000
+
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
 
@@ -53,10 +56,9 @@ def reading_of(
 
     first = wall(start)
     at = first // NS_PER_DAY * NS_PER_DAY + instant.ns
-    # A trace that goes over midnight has a time of day before its start on the next day. Some have
-    # snapshots at their start alone: events tell how long they last.
+    # A trace that goes over midnight has a time of day before its start on the next day.
     next_day = at + NS_PER_DAY
-    if at < first and (next_day <= wall(end) or next_day <= wall(max(end, _last_event(trace)))):
+    if at < first and next_day <= wall(end):
         at = next_day
     return _check(at), REALTIME
 
@@ -87,35 +89,41 @@ def trace_time_of(
 def bounds_of(trace: Trace) -> tuple[int, int]:
     """Return the start of a trace and its end, in trace time.
 
-    They are the first and the last reading of the trace clock in a snapshot. Where no snapshot has
-    it, they are the first and the last trace time of events: the file is read for them.
+    They are the first and the last trace time of an event, or the first and the last reading of the
+    trace clock in a snapshot where that is earlier, and later. Events that lie far from all
+    snapshots (`limits_near`) do not count. The file is read for them.
 
     Raises:
         UsageError: there is neither.
     """
+    read: tuple[int, int] | None = None
     for info in trace.clocks.clocks():
-        read = info.clock == trace.trace_clock and info.clock.clock != _TRACE_FILE
-        if read and info.first_ns is not None and info.last_ns is not None:
-            return info.first_ns, info.last_ns
-    found = _event_bounds(trace)
-    if found is None:
+        of_home = info.clock == trace.trace_clock and info.clock.clock != _TRACE_FILE
+        if of_home and info.first_ns is not None and info.last_ns is not None:
+            read = info.first_ns, info.last_ns
+    first, last = _INT64[0], _INT64[-1]
+    ends = [] if read is None else [*read]
+    if read is not None:
+        first, last = limits_near(*read)
+    for batch in trace.events():
+        times, there = known_of(batch["trace_time"])
+        near = times[there & (times >= first) & (times <= last)]
+        if len(near):
+            ends += int(near.min()), int(near.max())
+    if not ends:
         raise UsageError(
             "the trace has no start: no snapshot has its trace clock, and no event a trace time"
         )
-    return found
+    return min(ends), max(ends)
 
 
-def _event_bounds(trace: Trace) -> tuple[int, int] | None:
-    times = [known_of(batch["trace_time"]) for batch in trace.events()]
-    known = [values[there] for values, there in times if there.any()]
-    if not known:
-        return None
-    return min(int(values.min()) for values in known), max(int(values.max()) for values in known)
+def limits_near(first_ns: int, last_ns: int) -> tuple[int, int]:
+    """The limits of what is near a span: within ten times its length, or an hour.
 
-
-def _last_event(trace: Trace) -> int:
-    found = _event_bounds(trace)
-    return _INT64.start if found is None else found[1]
+    What is farther is on another clock, or was written without a time.
+    """
+    near = max(_NEAR * (last_ns - first_ns), _HOUR_NS)
+    return max(first_ns - near, _INT64[0]), min(last_ns + near, _INT64[-1])
 
 
 def _check(ns: int) -> int:

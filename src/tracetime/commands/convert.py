@@ -446,4 +446,4 @@ def _extent(trace: Trace) -> str:
         start, end = bounds_of(trace)
     except UsageError as error:
         return str(error)
-    return f"the trace starts at {start} ns, and by its snapshots lasts {duration(end - start)}"
+    return f"the trace starts at {start} ns, and lasts {duration(end - start)}"

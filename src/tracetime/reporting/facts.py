@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.analysis.survey import Survey
+from tracetime.analysis.trace_instants import bounds_of
 from tracetime.analysis.undecided_overlaps import UndecidedOverlaps, undecided_overlaps
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.int_arrays import is_any_of
@@ -231,6 +232,10 @@ def gather(trace: Trace, tolerance_ns: int) -> Facts:
     places.add_snapshots(survey.snapshot_packets[snapshots], times_ns)
     histogram = timeline.histogram(trace.machines, MOST_BINS, least, MOST_ROWS)
     if len(histogram.edges):
+        # Time 0 is the start that `at` and `convert --from` take, unless that is left out.
+        begun, _ = bounds_of(trace)
+        if histogram.edges[0] <= begun < histogram.edges[1]:
+            histogram.edges[0] = begun
         start, end = int(histogram.edges[0]), int(histogram.edges[-1])
     else:
         start, end = least or (0, 1)
