@@ -42,6 +42,16 @@ def test_a_finding_says_what_why_and_what_to_do(tracetime, write):
     assert max(map(len, text.splitlines()[1:])) <= 80
 
 
+def test_what_several_files_have_alike_is_explained_once(tracetime, write):
+    one, other = (write(faulty("incremental_global"), name) for name in ("a.pftrace", "b.pftrace"))
+    text = tracetime("doctor", one, other)[1]
+    assert text.count("[incremental-clock-not-of-a-sequence]") == 2
+    assert text.count("\n  why: ") == text.count("\n  fix: ") == 1
+    assert text.rpartition("why and fix: as of")[2].split()[0] == one
+    alone = tracetime("doctor", other)[1]
+    assert "\n  why: " in alone
+
+
 def test_infos_take_a_line_each_without_verbose(tracetime, write):
     path = write(faulty("no_realtime"))
     text = tracetime("doctor", path)[1]

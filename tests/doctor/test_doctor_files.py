@@ -1,7 +1,7 @@
 """Trouble with the clocks of files of other formats than Perfetto's: told, and only where it is."""
 
 import pytest
-from broken_files import FILES, HEALTHY, judge
+from broken_files import FILES, HEALTHY, WALL_US, document, judge, slices
 from building import packet, snapshot, trace
 from diagnosed import findings
 from hypothesis import given, settings
@@ -23,6 +23,14 @@ def test_the_first_finding_names_the_trouble(name, size):
 def test_a_healthy_file_has_no_finding(name, size):
     verdict, says = judge(name, size)
     assert verdict == "silent", says
+
+
+def test_times_at_0_are_no_cause_of_one_that_overflows():
+    odd = {"ph": "X", "name": "copy", "pid": 5, "tid": 0, "dur": 3}
+    made = document([*slices(50, WALL_US), *[odd | {"ts": 0}] * 3, odd | {"ts": 3 * 10**17}])
+    found = {one.code: one for one in findings(made)}
+    assert found["timestamp-overflow"].events == 1
+    assert found["odd-times"].consequences == ()
 
 
 def flows(later_ns, n=30):

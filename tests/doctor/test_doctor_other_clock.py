@@ -9,6 +9,7 @@ from building import MONOTONIC, event, packet, snapshot, trace
 from diagnosed import findings
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from reading import opened
 from scheduling import Switch, bundle
 
@@ -82,6 +83,33 @@ def _thread(tid):
     track = thread_track(uuid=2)
     track.thread.pid = track.thread.tid = tid
     return track
+
+
+def launched(behind_ns, apart_ns, n=60):
+    """Launches, each of a kernel that begins 1.2 ms later; MONOTONIC is behind BOOTTIME."""
+    parts = [
+        snapshot({6: START + k * S, MONOTONIC: START + k * S - apart_ns}, 1, primary=6)
+        for k in range(3)
+    ]
+    for seq, later, length, behind in ((2, 0, MS, behind_ns), (4, 1_200_000, 4 * MS, 0)):
+        for k in range(n):
+            at = START + S // 2 + 10 * MS * k + later - behind
+            for time, kind in ((at, 1), (at + length, 2)):
+                name = "work" if kind == 1 else None
+                one = pb.TrackEvent(type=kind, track_uuid=seq, name=name)
+                parts.append(packet(time, None, seq, track_event=one))
+    return trace(*parts)
+
+
+@pytest.mark.parametrize("apart_ms", [12, 40, 90, 700, 5000])
+def test_work_that_is_as_late_as_two_clocks_are_apart_is_told(apart_ms):
+    apart = apart_ms * MS
+    first = findings(launched(apart, apart))[0]
+    assert (first.code, first.severity, first.events) == ("events-of-another-clock", "info", 120)
+    assert "on sequence 2" in first.title
+    assert first.title.endswith("behind those of sequence 4, everywhere: they match MONOTONIC")
+    for healthy in (launched(0, apart), launched(apart + 30 * MS, apart)):
+        assert "events-of-another-clock" not in {one.code for one in findings(healthy)}
 
 
 def test_offsets_that_are_known_are_named():

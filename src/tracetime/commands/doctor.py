@@ -127,6 +127,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     worst = len(SEVERITIES)
     names: dict[ClockId, str] = {}
     present: set[ClockId] = set()
+    told: dict[tuple[str, str], str] = {}
     with Progress("looking for faults") as progress:
         options = {"partial": True, **reading, "domains": domains}
         for path, opened in traces_in(traces, options, apart=apart, with_damage=True):
@@ -157,7 +158,7 @@ def command(  # noqa: PLR0913  a parameter for each option
                 continue
             if code is None or events is None:
                 shown = [one.with_names(own_names) for one in findings]
-                _print(path, shown, verbose, survey.has_evidence)
+                _print(path, shown, verbose, survey.has_evidence, told)
                 _print_bars(survey, bars, own_names)
             else:
                 _print_events(path, findings, code, events)
@@ -313,7 +314,17 @@ def _print_events(path: str, findings: list[Finding], code: str, events: pa.Tabl
         print_result(Result(shown.schema, iter(shown.to_batches())), _MOST_EVENTS, None)
 
 
-def _print(path: str, findings: list[Finding], verbose: bool, is_checked: bool) -> None:
+def _print(
+    path: str,
+    findings: list[Finding],
+    verbose: bool,
+    is_checked: bool,
+    told: dict[tuple[str, str], str],
+) -> None:
+    """Print the findings of a trace.
+
+    told: in which trace each why and fix was printed, which is not printed again for the next one.
+    """
     from tracetime.doctor.finding import NOTHING_TO_CHECK, faults
 
     screen = console()
@@ -336,7 +347,7 @@ def _print(path: str, findings: list[Finding], verbose: bool, is_checked: bool) 
         brief = finding.severity == "info" and not verbose
         if not (brief and before == "info"):
             echo()
-        _print_finding(screen, finding, "", verbose, more)
+        _print_finding(screen, finding, "", verbose, more, path, told)
         before = finding.severity
     if before == "info" and not verbose:
         echo("  --verbose says why, and what to do")
@@ -361,6 +372,8 @@ def _print_finding(
     indent: str,
     verbose: bool,
     more: int,
+    path: str,
+    told: dict[tuple[str, str], str],
 ) -> None:
     head = finding.severity
     title = f"{head}: {finding.title} [{finding.code}]"
@@ -369,17 +382,17 @@ def _print_finding(
     coloured = click.style(head, fg=_COLOURS[finding.severity], bold=True)
     echo(lines.replace(head, coloured, 1), styled=True)
     if finding.severity != "info" or verbose:
-        for line in _details(finding):
+        for line in _details(finding, path, told):
             print_text(screen, line, indent + "  ", indent + "    ")
         for consequence, others in _fold(finding.consequences, verbose):
             print_text(screen, "This leads to:", indent + "  ")
-            _print_finding(screen, consequence, indent + "    ", verbose, others)
+            _print_finding(screen, consequence, indent + "    ", verbose, others, path, told)
     if more:
         text = f"{head}: {more:,} more [{finding.code}]; --verbose prints them"
         print_text(screen, text, indent, indent + "  ")
 
 
-def _details(finding: Finding) -> Iterator[str]:
+def _details(finding: Finding, path: str, told: dict[tuple[str, str], str]) -> Iterator[str]:
     where = []
     if finding.events:
         where.append(f"{count(finding.events, 'event')} affected")
@@ -389,5 +402,9 @@ def _details(finding: Finding) -> Iterator[str]:
         where.append(f"packet{'' if len(finding.packets) == 1 else 's'} {first}{more}")
     if where:
         yield "; ".join(where)
+    first = told.setdefault((finding.why, finding.fix), path)
+    if first != path:
+        yield f"why and fix: as of {first}"
+        return
     yield f"why: {finding.why}"
     yield f"fix: {finding.fix}"

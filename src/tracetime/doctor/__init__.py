@@ -165,6 +165,7 @@ def _noted(survey: Survey, row: Row, note: Note) -> Finding:
         worst_ns=note.size_ns,
         parts=kind.parts,
         selections=selections,
+        kind=note.kind,
         kind_why=kind.why,
         kind_fix=kind.fix,
         **note.values,

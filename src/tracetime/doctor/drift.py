@@ -37,6 +37,10 @@ _MOST_SIGMA: Final = 8
 _TICKS: Final = 0.2
 """How far the TSC's rate has to be from nominal, to be measured with few snapshots."""
 
+_FREQUENCIES: Final = ((1.0, "GHz"), (1e-3, "MHz"), (1e-6, "kHz"), (1e-9, "Hz"))
+_EXPONENT: Final = 1e6
+"""From here on six digits have an exponent."""
+
 _HEALTHY_PPM: Final = {True: 500.0, False: 100.0}
 """By how much NTP may slew a disciplined clock, and by how much a crystal may be off."""
 
@@ -112,6 +116,7 @@ def _other_unit(survey: Survey, clock: ClockId, found: Rate, nominal: float) -> 
             selections=all_of([clock]),
             parts=("used",) if used else ("unused",),
             rate=1 + found.rate,
+            frequency=_frequency(1 + found.rate),
         )
     worst = _misplaced_ns(survey, clock, found)
     severity: Severity = "error" if worst > survey.tolerance_ns else "warning"
@@ -126,8 +131,16 @@ def _other_unit(survey: Survey, clock: ClockId, found: Rate, nominal: float) -> 
         parts=("ticks",) if survey.graph.domain(clock).ns_per_tick is None else ("unit",),
         reference=found.reference,
         rate=1 + found.rate,
+        frequency=_frequency(1 + found.rate),
         nominal=nominal,
     )
+
+
+def _frequency(per_ns: float) -> str:
+    """How often a clock ticks, as `--clock-rate` takes it: 19.2MHz."""
+    per, unit = next((one for one in _FREQUENCIES if per_ns >= one[0]), _FREQUENCIES[-1])
+    value = per_ns / per
+    return f"{value:.6g}{unit}" if value < _EXPONENT else f"{value:.0f}{unit}"
 
 
 def _misplaced_ns(survey: Survey, clock: ClockId, found: Rate) -> int:

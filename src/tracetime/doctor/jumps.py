@@ -401,7 +401,9 @@ def _finding(
         numbers = np.unique(np.append(outliers, np.array(off, dtype=np.int64)))
     worst = int(found.most_ns.max()) if found else max(map(_back, falls), default=0)
     seen, times = farthest_ns(survey, found, worst), max(len(numbers), 1)
-    parts = ["fell", "fell_why", "fell_fix", *_size_parts(times, seen)]
+    parts = ["fell", "fell_why", *_size_parts(times, seen)]
+    is_declared = survey.graph.domain(clock).valid_bits == bits
+    parts.append("declared_fix" if bits and is_declared else "fell_fix")
     if is_cause:
         parts.append("lost")
     if code == "clock-stepped" and _of_two(survey, found):

@@ -9,6 +9,7 @@ from typing import Final
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import NEVER_SET, STOPS_IN_SUSPEND, WALL
 from tracetime.clocks.ids import ClockId
+from tracetime.doctor.catalogue import kind_of
 from tracetime.doctor.exchanges import BELOW, EXCHANGED
 from tracetime.doctor.finding import Finding
 from tracetime.doctor.machines import MOVED
@@ -46,6 +47,9 @@ _ONE_LINE: Final = tuple(code for code in _JUMPED if code not in ("suspend", "cl
 """Where readings jump between several offsets, events may be far from some of them."""
 _FAR: Final = "events-far-from-trace"
 _ODD: Final = "odd-times"
+_TOO_LARGE: Final = f"{_ODD}: too large"
+"""Those of them that are beyond int64 ns: other events that are odd do not overflow."""
+_BEYOND: Final = ("wrapped", "as_us", "late")
 _REUSED: Final = "sequence-reused"
 _OTHER: Final = "events-of-another-clock"
 _MISPLACED: Final = (
@@ -104,7 +108,8 @@ _LEADS_TO: Final = (
     (("clock-ran-backwards",), ("suspend",)),
     (_ONE_LINE, (_FAR,)),
     ((*_ONE_LINE, "clock-stepped", "trace-clock-ran-backwards"), (_OTHER,)),
-    ((_ODD, _OTHER), (_FAR, *_MISPLACED, "timestamp-overflow")),
+    ((_ODD, _OTHER), (_FAR, *_MISPLACED)),
+    ((_TOO_LARGE, _OTHER), ("timestamp-overflow",)),
     ((_OTHER,), ("threads-off-cpu",)),
     ((_FAR,), (*_MISPLACED, "timestamp-overflow")),
     (_NOT_TAKEN, _NOT_THERE),
@@ -143,9 +148,7 @@ _ANYWHERE: Final = (
 def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
     """Return the findings that follow from no other, each with its consequences."""
     parent: dict[int, int] = {}
-    by_code: dict[str, list[int]] = defaultdict(list)
-    for i, finding in enumerate(findings):
-        by_code[finding.code].append(i)
+    by_code = _by_code(findings)
     for causes, effects in _LEADS_TO:
         found = _of_codes(by_code, causes)
         if not found:
@@ -183,6 +186,16 @@ def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
         for i, finding in enumerate(findings)
         if i not in parent
     ]
+
+
+def _by_code(findings: list[Finding]) -> dict[str, list[int]]:
+    """The positions of findings by code; some odd times have one of their own, too."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for i, finding in enumerate(findings):
+        found[finding.code].append(i)
+        if finding.code == _ODD and kind_of(finding) in _BEYOND:
+            found[_TOO_LARGE].append(i)
+    return found
 
 
 def _may_follow_from_sleep(effect: Finding) -> bool:

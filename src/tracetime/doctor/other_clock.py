@@ -8,7 +8,9 @@ and by an offset that is known.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import chain, combinations
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -33,6 +35,10 @@ _STEADY: Final = 4
 """In so many gaps events have to be late by the same."""
 _SLACK_NS: Final = 10_000_000
 """Offsets that differ by less are taken for one: a coarse clock's tick."""
+_NEAR_NS: Final = 5_000_000
+"""Work begins about so long after what asked for it."""
+_MANY: Final = 40
+"""Fewer events of two writers may be as many by chance."""
 _SLOW: Final = 1.5
 """Readings that are too small by less are not told from those of a clock that drifts."""
 _NARROW: Final = 1.1
@@ -82,6 +88,14 @@ def other_clocks(survey: Survey) -> Iterator[Finding]:
         factor = _ticks(order, group)
         if factor is not None:
             yield _in_ticks(survey, group, factor)
+    told = {shift.group.sequence for shift in shifts}
+    as_many: dict[tuple[int, int], list[PlacedGroup]] = defaultdict(list)
+    for group in groups:
+        events = int(group.events.sum())
+        if events >= _MANY and group.sequence not in told:
+            as_many[group.clock, events].append(group)
+    for one, another in chain.from_iterable(combinations(some, 2) for some in as_many.values()):
+        yield from _lagging(survey, one, another)
 
 
 def reused_sequences(survey: Survey) -> Iterator[Finding]:
@@ -171,9 +185,46 @@ def _told(survey: Survey, shifts: Sequence[_Shift]) -> Iterator[Finding]:
         which=_name(clock, group.sequence),
         side="ahead of" if least_ns > 0 else "behind",
         size=duration(size_ns),
+        place="their place in the file",
         known=known,
         others=" or ".join(map(str, others)),
     )
+
+
+def _lagging(survey: Survey, one: PlacedGroup, other: PlacedGroup) -> Iterator[Finding]:
+    """Yield a finding where as many events of two writers are apart as two clocks are."""
+    if one.least.min() > other.least.min():
+        one, other = other, one
+    if one.sequence == other.sequence:
+        return
+    lag = other.least.min() - one.least.min(), other.most.max() - one.most.max()
+    clock = survey.clocks[one.clock]
+    home = clock if clock.clock else survey.trace_clock
+    least_ns, most_ns = int(min(lag)), int(max(lag))
+    if least_ns < 2 * _NEAR_NS or most_ns - least_ns > _NEAR_NS:
+        return
+    for group, way in ((one, -1), (other, 1)):
+        low, high = (least_ns, most_ns) if way > 0 else (-most_ns, -least_ns)
+        others = _others(survey, home, low, high, _NEAR_NS)
+        if others:
+            than = one if group is other else other
+            yield finding(
+                "events-of-another-clock",
+                "info",
+                clocks=(clock,) if clock.clock else (),
+                packets=[int(group.packet.min())],
+                events=int(group.events.sum()),
+                worst_ns=least_ns,
+                selections=[EventSelection(clock, sequence=group.sequence)],
+                parts=("lagging", "matches", "set_clock"),
+                which=_name(clock, group.sequence),
+                side="ahead of" if way > 0 else "behind",
+                size=duration(least_ns),
+                place=f"those of sequence {than.sequence}, everywhere",
+                others=" or ".join(map(str, others)),
+                home=home,
+            )
+            return
 
 
 def _name(clock: ClockId, sequence: int) -> str:
@@ -181,7 +232,9 @@ def _name(clock: ClockId, sequence: int) -> str:
     return f"{which} on sequence {sequence}" if sequence and not clock.sequence else which
 
 
-def _others(survey: Survey, clock: ClockId, least_ns: int, most_ns: int) -> list[ClockId]:
+def _others(
+    survey: Survey, clock: ClockId, least_ns: int, most_ns: int, slack_ns: int = _SLACK_NS
+) -> list[ClockId]:
     """The clocks of the machine that read as much more than another one; none if they are many."""
     found = []
     for other in survey.infos:
@@ -190,7 +243,7 @@ def _others(survey: Survey, clock: ClockId, least_ns: int, most_ns: int) -> list
         _, own, others = survey.together(clock, other)
         if len(own):
             apart = others[[0, -1]] - own[[0, -1]]
-            if least_ns - _SLACK_NS <= apart.min() and apart.max() <= most_ns + _SLACK_NS:
+            if least_ns - slack_ns <= apart.min() and apart.max() <= most_ns + slack_ns:
                 found.append(other)
     steady = [one for one in found if one.clock not in COARSE]
     return steady if len(steady) <= _MOST_NAMED else []

@@ -63,7 +63,7 @@ def _beyond(survey: Survey) -> Iterator[_Beyond]:
     counted = survey.counted
     rows = np.flatnonzero((counted.status == RESOLVED) & (counted.clock < len(survey.infos)))
     n, first, last = (column[counted.clock[rows]] for column in survey.reference_readings)
-    near = np.array([_near_ns(survey, clock) for clock in survey.infos], dtype=np.uint64)
+    near = np.array([_near_ticks(survey, clock) for clock in survey.infos], dtype=np.uint64)
     near = near[counted.clock[rows]]
     before = (n > 0) & (outside(counted.low_ns[rows], first, INT64_MAX) > near)
     after = (n > 0) & (outside(counted.high_ns[rows], INT64_MIN, last) > near)
@@ -80,11 +80,11 @@ def _beyond(survey: Survey) -> Iterator[_Beyond]:
             yield _Beyond(group, end, before=False)
 
 
-def _near_ns(survey: Survey, clock: ClockId) -> int:
-    """How far from its snapshots a clock's events usually are."""
+def _near_ticks(survey: Survey, clock: ClockId) -> int:
+    """How far from its snapshots a clock's events usually are, in its ticks."""
     home = survey.equated or survey.trace_clock
     one = {clock.clock, home.clock} <= ONE_OSCILLATOR and clock.machine == home.machine
-    return _FAR_OF_ONE_NS if one else _FAR_NS
+    return int((_FAR_OF_ONE_NS if one else _FAR_NS) / (survey.graph.domain(clock).ns_per_tick or 1))
 
 
 def _late(survey: Survey) -> Iterator[Finding]:
@@ -138,7 +138,7 @@ def _outside(survey: Survey, beyond: _Beyond, by_tube: bool) -> Iterator[Finding
         worst_ns=most_ns,
         selections=[EventSelection(clock, spans=(span,))],
         parts=("by_rate",) if least_ns else ("by_limits",),
-        away=duration(abs(at - end_ns)),
+        away=duration(abs(at - end_ns) * float(survey.graph.domain(clock).ns_per_tick or 1)),
         least=duration(least_ns),
     )
 

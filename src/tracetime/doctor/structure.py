@@ -177,6 +177,7 @@ def _disagreements(survey: Survey) -> Iterator[Finding]:
             src=found.src,
             dst=found.dst,
             over=", ".join(map(str, found.via)),
+            half=found.gap_ns,
         )
 
 

@@ -57,6 +57,11 @@ class _Untold(Finding):
     values: Mapping[str, object]
 
 
+def kind_of(found: Finding) -> object:
+    """The kind of the note that made a finding that is not told yet; None of others."""
+    return found.values.get("kind") if isinstance(found, _Untold) else None
+
+
 def finding(  # noqa: PLR0913  the attributes of a finding
     code: str,
     severity: Severity | None = None,

@@ -71,6 +71,7 @@ FAR_CAUSES: Final[Mapping[str, tuple[str, str, str]]] = {
 }
 """Why events are far from the trace: what follows the title's colon, why, and what to do."""
 
+_IN_ORDER: Final = "A recorder writes a snapshot after the events that it had before. "
 _BY_ORDERS: Final = " Messages tie it (orders): `--policy tube` places its events, with error bars."
 
 ROWS: Final = (
@@ -120,26 +121,28 @@ ROWS: Final = (
         "events-of-another-clock",
         {
             "warning": "where the file's order proves it",
-            "info": "where the events may have been written late",
+            "info": "where the events may have been written late, or work may have waited so long",
         },
         "The events of a sequence are as much ahead of where they stand in the file, or behind it, "
         "everywhere: they were read in another clock than they say.",
-        title="{events} of {which} are {size} {side} their place in the file{matches}{known_as}",
-        why=(
-            "A recorder writes a snapshot after the events that it had before. {ahead}{late}"
-            "{as_read}{not_as_read}"
-        ),
+        title="{events} of {which} are {size} {side} {place}{matches}{known_as}",
+        why="{ahead}{late}{as_read}{not_as_read}{lagging}",
         fix="{set_clock}{find_clock}",
         parts={
             "matches": ": they match {others}",
             "known_as": " ({known})",
             "ahead": (
-                "These stand before snapshots that were read earlier than the events claim to be, "
-                "while those of others are where they should be. "
+                f"{_IN_ORDER}These stand before snapshots that were read earlier than the events "
+                "claim to be, while those of others are where they should be. "
             ),
             "late": (
-                "These stand after snapshots that were read later than the events claim to be, by "
-                "about the same everywhere. Events may be written late; such an offset says more. "
+                f"{_IN_ORDER}These stand after snapshots that were read later than the events "
+                "claim to be, by about the same everywhere. Events may be written late; such an "
+                "offset says more. "
+            ),
+            "lagging": (
+                "Two writers have as many events, which begin and end as far apart as {others} and "
+                "{home} are: one reads the other clock, or each event waits for so long."
             ),
             "as_read": "As readings of {others} they are where they stand.",
             "not_as_read": "No other clock of the snapshots explains it.",

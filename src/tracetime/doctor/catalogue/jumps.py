@@ -114,7 +114,7 @@ ROWS: Final = (
         "A counter of fewer than 64 bits restarted at 0.",
         title="{clock} wraps{fell}{open}",
         why="{fell_why}{open_why}{lost}",
-        fix="{fell_fix}{open_fix}",
+        fix="{fell_fix}{open_fix}{declared_fix}",
         parts={
             "fell": ": it restarted {often}",
             "fell_why": (
@@ -124,6 +124,10 @@ ROWS: Final = (
             "fell_fix": (
                 "Extend the counter to 64 bits before writing it, or convert with `--policy tube "
                 "--valid-bits {clock}={bits}`."
+            ),
+            "declared_fix": (
+                "Nothing: its bits are declared, and `--policy tube` knows which wrap a reading is "
+                "of. Floor does not: extend the counter to 64 bits before writing it."
             ),
             "open": ", and it is unknown how often between two snapshots",
             "open_why": "{error}.",

@@ -97,8 +97,8 @@ ROWS: Final = (
         title="{clock} counts {rate:.6g} units a ns of {reference}, not {nominal:.6g}",
         why="{unit}{ticks}",
         fix=(
-            "Write nanoseconds, or the right unit_multiplier_ns. For an existing trace: `--policy "
-            "tube --clock-rate {clock}={rate:.6g}GHz`."
+            "Write nanoseconds, or declare the unit that the clock counts. For an existing trace: "
+            "`--policy tube --clock-rate {clock}={frequency}`."
         ),
         parts={
             "unit": (
@@ -172,7 +172,7 @@ ROWS: Final = (
         ),
         fix=(
             "Convert with `--policy tube`, which measures the rate from the snapshots, or declare "
-            "it: `--clock-rate TSC={rate:.6g}GHz`. In a recorder, write ns, not ticks."
+            "it: `--clock-rate TSC={frequency}`. In a recorder, write ns, not ticks."
         ),
         parts={
             "used": ", and the error of its events grows with every second since a snapshot.",

@@ -154,7 +154,7 @@ ROWS: Final = (
             "messages": "messages",
             "find_snapshot": (
                 "Find the wrong snapshot (`tracetime report` draws them), or declare that its "
-                "readings are less exact: `--assume-half-width`."
+                "readings are less exact: `--assume-half-width {src}={half}ns`."
             ),
             "find_message": (
                 "Find the messages that were received before they were sent: a clock was set, or "
