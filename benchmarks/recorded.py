@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.clocks import Values
 from benchmarks.rivals import linear, rms
 from benchmarks.table import Table
-from tracetime.graph.rate import learn_rate, nominal_ns
+from tracetime.graph.ticks import learn_rate, nominal_ns
 from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.tube import Tube

@@ -172,7 +172,7 @@ def test_nothing_heavy_is_loaded_for_what_needs_none(args):
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-MOST_LOADED = {"convert": 119, "clocks": 109, "at": 112, "doctor": 159, "sql": 91, "report": 186}
+MOST_LOADED = {"convert": 112, "clocks": 104, "at": 107, "doctor": 155, "sql": 89, "report": 182}
 """Modules of the package that commands load: each costs a millisecond or two of every call."""
 
 

@@ -13,9 +13,9 @@ from kept import check_kept
 
 from tracetime import ClockDomain, ClockId, ConversionError
 from tracetime.graph.decimation import decimate
-from tracetime.graph.rate import learn_rate, nominal_ns, saturated_ns
 from tracetime.graph.routes import SearchBudget, detour, least_error
 from tracetime.graph.simultaneity import Aligned, Aligner, is_coarse
+from tracetime.graph.ticks import learn_rate, nominal_ns, saturated_ns
 from tracetime.graph.tube.corrections import SCALED_PPM, correction_of
 from tracetime.graph.tube.joint_readings import JointReadings
 from tracetime.graph.tube.lattice import EventReadings, Lattice, find_lattices

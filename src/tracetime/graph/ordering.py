@@ -15,8 +15,7 @@ from tracetime.graph.arguments import ClockTimes
 from tracetime.graph.conversion import by_name, conversion_error, convert_with_bars, missing_marks
 from tracetime.graph.facts import clock_named, readings
 from tracetime.graph.graph import Graph
-from tracetime.graph.rate import saturated_ns
-from tracetime.graph.ticks import ns_per_tick
+from tracetime.graph.ticks import ns_per_tick, saturated_ns
 from tracetime.graph.tube.one_clock import Side, Signs, in_order, signs_of, steadied
 from tracetime.graph.tube.results import Bars, Margin, check_bars
 from tracetime.graph.values import Given, Values

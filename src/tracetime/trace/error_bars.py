@@ -30,7 +30,7 @@ from tracetime.errors import (
     ConversionError,
 )
 from tracetime.graph.graph import Graph
-from tracetime.graph.rate import saturated_ns
+from tracetime.graph.ticks import saturated_ns
 from tracetime.graph.tube.results import Bars, Reached
 from tracetime.graph.tube.wraps import open_wraps
 from tracetime.graph.values import Values

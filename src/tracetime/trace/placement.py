@@ -10,7 +10,7 @@ import numpy as np
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS, OVERFLOW, RESOLVED
 from tracetime.graph.clock_graph import ClockGraph, inner
-from tracetime.graph.rate import saturated_ns
+from tracetime.graph.ticks import saturated_ns
 from tracetime.trace.event_clocks import by_clock, machine_indexes
 from tracetime.trace.events_table import Columns
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from tracetime.errors import AMBIGUOUS_SOURCE, RESOLVED, ConversionError, UsageError
-from tracetime.graph.rate import learn_rate, nominal_ns
+from tracetime.graph.ticks import learn_rate, nominal_ns
 from tracetime.graph.tube.discontinuities import Discontinuity
 from tracetime.graph.tube.evidence import (
     NOT_RECORDED,

@@ -11,7 +11,7 @@ from kept import check_kept
 from seeds import seeds
 
 from tracetime import ConversionError, UsageError
-from tracetime.graph.rate import learn_rate, nominal_ns, saturated_ns
+from tracetime.graph.ticks import learn_rate, nominal_ns, saturated_ns
 from tracetime.graph.tube.corrections import correction_of, find_pieces
 from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence
 from tracetime.graph.tube.limits import ONE, Limits

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tracetime.clocks.families import steadiness
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, REASONS, ConversionError
-from tracetime.graph.rate import nominal_ns, saturated_ns
+from tracetime.graph.ticks import nominal_ns, saturated_ns
 from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.tube import Tube
 from tracetime.graph.tube.wraps import Counter, modulus_of, unfold_readings

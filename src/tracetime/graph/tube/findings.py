@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -24,12 +24,12 @@ from tracetime.graph.tube.evidence import (
     Evidence,
 )
 from tracetime.graph.tube.limits import ONE, Limits
-from tracetime.graph.tube.order_curves import knee_zones
-from tracetime.graph.tube.order_doubt import DEVIATIONS
-from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.runs import FEW, MAY_JUMP, Runs
 from tracetime.graph.tube.segments import Segments, parted, segment_cones
 from tracetime.graph.values import Mask, Values
+
+if TYPE_CHECKING:
+    from tracetime.graph.tube.order_estimate import OrderCurve
 
 NEAR_ZERO: Final = 100
 """A clock that falls to less than this part of what it read was reset, not set back."""
@@ -275,6 +275,9 @@ def hidden_rate_changes(
     for curve in curves:
         if curve is None:
             continue
+        from tracetime.graph.tube.order_curves import knee_zones
+        from tracetime.graph.tube.order_doubt import DEVIATIONS
+
         for k, at, a_from, a_to in knee_zones(curve):
             if ((firsts <= at) & (at <= lasts)).any():
                 continue

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.graph.rate import nominal_ns
+from tracetime.graph.ticks import nominal_ns
 from tracetime.graph.tube.evidence import FARTHEST
 from tracetime.graph.tube.limits import MOST_DRIFT
 from tracetime.graph.tube.measurements import Read

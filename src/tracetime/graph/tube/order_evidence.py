@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tracetime.graph.rate import saturated_ns
+from tracetime.graph.ticks import saturated_ns
 from tracetime.graph.tube.evidence import FARTHEST, NOT_RECORDED, OPEN_HIGH, OPEN_LOW, Evidence
 from tracetime.graph.tube.messages import LONGEST_NS
 from tracetime.graph.tube.orders import NO_MAX_DELAY, PairOrders

@@ -7,7 +7,7 @@ guaranteed bars have rows of their own, for far fewer bounds say something to th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from tracetime._kernels.evidence import assemble, cones
 from tracetime._kernels.graph import make_grid
 from tracetime._kernels.tube import RowTable
 from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, OPEN_HIGH, OPEN_LOW
-from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.runs import Runs
 from tracetime.graph.tube.segments import Segments
 from tracetime.graph.values import Floats, Marks, Values
+
+if TYPE_CHECKING:
+    from tracetime.graph.tube.order_estimate import OrderCurve
 
 _AT, _MODE, _BASE = 0, 13, 15
 """Words of a row's bar (_kernels/tube.pxd), with the bits of its mode:"""

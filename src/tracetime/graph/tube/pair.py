@@ -22,8 +22,7 @@ from tracetime.errors import (
     RESOLVED,
     ConversionError,
 )
-from tracetime.graph.rate import saturated_ns
-from tracetime.graph.ticks import Side, Unit
+from tracetime.graph.ticks import Side, Unit, saturated_ns
 from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, WIDEST, Evidence
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.order_evidence import Intervals, OrderBounds, UsedOrders

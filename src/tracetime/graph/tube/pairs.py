@@ -28,7 +28,7 @@ from tracetime.clocks.families import (
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.columns.arrays import median
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, OVERFLOW, REASONS, ConversionError
-from tracetime.graph.rate import learn_rate, saturated_ns
+from tracetime.graph.ticks import learn_rate, saturated_ns
 from tracetime.graph.tube.assumed_widths import learnt, least_assumed_ns, widened
 from tracetime.graph.tube.corrections import correction_of
 from tracetime.graph.tube.counters import Counters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from tracetime._kernels.evidence import cones, cores, smooth_runs, strays
 from tracetime.graph.tube.corrections import Cores, Pieces, find_pieces, recorded_rates
 from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, NOT_RECORDED, Evidence
 from tracetime.graph.tube.limits import MOST_UNDECLARED_WANDER_PPM, ONE, Limits, slope_up
-from tracetime.graph.tube.order_curves import cut_at_knees, shown_wander, trimmed
-from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.segments import LEAST_TO_CONFIRM, Segments, only, segment_cones
 from tracetime.graph.values import Floats, Marks, Mask, Values
+
+if TYPE_CHECKING:
+    from tracetime.graph.tube.order_estimate import OrderCurve
 
 MOST_IN_ZONES: Final = 0.05
 """Share of a segment's snapshots in knee zones above which an undeclared W is doubled."""
@@ -131,14 +132,18 @@ def find_runs(segments: Segments, limits: Limits, curves: Sequence[OrderCurve | 
     pieces = find_pieces(segments)
     wander = np.full(len(segments.first), slope_up(limits.wander), dtype=np.int64)
     is_open = np.ones(len(wander), dtype=bool)
+    if has_curves := any(curve is not None for curve in curves):
+        from tracetime.graph.tube.order_curves import cut_at_knees, shown_wander
     if limits.shared:
         is_open = ~_confirms(segments, pieces, limits)
         wander = np.where(is_open, wander, slope_up(limits.least_wander))
     if not limits.wander_declared:
-        told = [curve if free else None for curve, free in zip(curves, is_open, strict=False)]
-        wander = shown_wander(segments, told, wander, drift)
+        if has_curves:
+            told = [curve if free else None for curve, free in zip(curves, is_open, strict=False)]
+            wander = shown_wander(segments, told, wander, drift)
         wander = _fitting_wander(segments, pieces, limits, wander, is_open)
-    pieces = cut_at_knees(segments, pieces, curves, wander, drift)
+    if has_curves:
+        pieces = cut_at_knees(segments, pieces, curves, wander, drift)
     found, evidence, blank = _without_strays(segments, pieces, wander, drift)
     limit_cones = segments.knots
     if blank.any():
@@ -278,6 +283,8 @@ def _without_strays(
     evidence, piece_wander = segments.evidence, wander[pieces.segment] + pieces.slack
     blank = np.zeros(len(evidence.a), dtype=np.uint8)
     if evidence.known is not None:
+        from tracetime.graph.tube.order_curves import trimmed
+
         found = Cores.of(evidence, pieces, piece_wander, drift)
         return trimmed(found, evidence, pieces, piece_wander, drift), evidence, blank
     while True:

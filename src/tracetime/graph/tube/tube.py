@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,8 +20,6 @@ from tracetime.graph.tube.discontinuities import Discontinuities
 from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, Evidence
 from tracetime.graph.tube.findings import Around, at_jumps, unexplained
 from tracetime.graph.tube.limits import ONE, Limits, slope_up
-from tracetime.graph.tube.order_curves import message_curves, segment_curves
-from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.order_rows import (
     OffsetCurve,
     Rows,
@@ -46,6 +44,9 @@ from tracetime.graph.tube.stretches import (
 )
 from tracetime.graph.tube.suspends import NEVER_SLEPT, Slept
 from tracetime.graph.values import Floats, Marks, Values
+
+if TYPE_CHECKING:
+    from tracetime.graph.tube.order_estimate import OrderCurve
 
 _NOWHERE: Final = np.empty((2, 0), dtype=np.int64)
 
@@ -94,9 +95,11 @@ class Tube:
         )
         self._curves: list[OrderCurve | None] = []
         if self._segments.evidence.known is not None:
+            from tracetime.graph.tube.order_curves import segment_curves
+
             self._curves = segment_curves(evidence, self._segments, limits, self._segments.outliers)
         elif messages:
-            self._curves = message_curves(evidence, self._segments, limits, self._segments.outliers)
+            self._curves = self._message_curves(self._segments.outliers)
         self.runs: Runs = find_runs(self._segments, limits, self._curves)
         self._unexplained = unexplained(self.runs, self._drift)
         if limits.may_jump and self._can_part and len(self._unexplained.runs):
@@ -104,9 +107,7 @@ class Tube:
                 self._segments, self.runs, self._unexplained, self._drift
             )
             if messages:
-                self._curves = message_curves(
-                    evidence, self._segments, limits, self._segments.outliers
-                )
+                self._curves = self._message_curves(self._segments.outliers)
         a = self.runs.evidence.a
         self._near = (int(a[0]), int(a[-1]))
         self._bent: list[OffsetCurve] = []
@@ -431,9 +432,14 @@ class Tube:
         strays = self._segments.given[runs.strays != 0]
         if len(strays):
             wrong = np.append(self._segments.outliers, strays)
-            self._curves = message_curves(self.evidence, self._segments, self.limits, wrong)
+            self._curves = self._message_curves(wrong)
         curves = [None if curve is None else OffsetCurve.of(curve) for curve in self._curves]
         return with_curves(rows, runs, curves)
+
+    def _message_curves(self, wrong: Values) -> list[OrderCurve | None]:
+        from tracetime.graph.tube.order_curves import message_curves
+
+        return message_curves(self.evidence, self._segments, self.limits, wrong)
 
     @cached_property
     def _of_b(self) -> Stretches:

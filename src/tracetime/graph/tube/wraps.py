@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.columns.arrays import median
 from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, ConversionError
-from tracetime.graph.rate import nominal_ns
+from tracetime.graph.ticks import nominal_ns
 from tracetime.graph.values import Values, difference
 
 _INT64: Final = np.iinfo(np.int64)

@@ -14,7 +14,6 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.kernel_clock import contradiction
 from tracetime.clocks.snapshot import INT64_MAX
-from tracetime.formats.perfetto.read.machine_facts import fields_of, message_of
 from tracetime.graph.clock_graph import inner
 from tracetime.graph.graph import Graph
 from tracetime.graph.tube.messages import Between, Boxes
@@ -140,6 +139,8 @@ def _lost(_trace: Trace, known: Importer, _own: Own) -> Iterator[Note]:
     recording.
     """
     buffers: list[dict[int, int | bytes]] = []
+    from tracetime.formats.perfetto.read.machine_facts import message_of
+
     before: dict[int, int] = {}
     after: dict[int, int] = {}
     buffers_at = rings_at = 0
@@ -169,6 +170,8 @@ def _overruns(message: bytes) -> dict[int, int]:
 
 def _all(message: bytes, number: int) -> list[dict[int, int | bytes]]:
     """The messages in one field."""
+    from tracetime.formats.perfetto.read.machine_facts import fields_of, message_of
+
     return [message_of(value) for found, value in fields_of(message) if found == number]
 
 
