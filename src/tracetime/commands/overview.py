@@ -67,11 +67,14 @@ class WorstBar(NamedTuple):
     Attributes:
         clock: the clock that they were read in.
         half_width_ns: half of it, ns; null: it is open to a side.
+        assumed_ns: how far off readings of the clock are at most, as its format is taken to mean,
+            ns; null where that is recorded, or nothing is assumed of this clock alone.
         clocks_left_out: how many clocks of events were not looked at, of many.
     """
 
     clock: ClockId
     half_width_ns: Count | None
+    assumed_ns: Count | None
     clocks_left_out: Count
 
 
@@ -92,7 +95,7 @@ class Overview:
         first_ns: the trace time of the first event, ns; null where none has one.
         last_ns: the trace time of the last event, ns; null where none has one.
         verdict: whether its time is right: by the doctor's errors and warnings, or unchecked where
-            the file has nothing to compare its clock with.
+            the file has nothing to compare its clock with, or only to one side.
         findings: what is wrong, the worst first.
         worst_bar: the widest error bar of its events; null where all were read on the trace clock.
         next: the commands that come next.
@@ -214,7 +217,7 @@ def overview(trace: Trace) -> Overview:
         sum(survey.used.values()),
         len([clock for clock in survey.used if clock.clock] or survey.used or survey.infos),
         *_span(survey),
-        _verdict(survey, findings),
+        _verdict(survey, findings, bar),
         findings,
         bar,
         list(_next(trace, findings, survey, has_bars=bar is not None))[:_MOST_NEXT],
@@ -226,12 +229,17 @@ def _worst_bar(survey: Survey) -> WorstBar | None:
     """The widest bar of the events; None where all were read on the trace clock, or have none."""
     bars = survey.widest_bars()
     used = [one for one in survey.used if one in survey.infos and one != survey.trace_clock]
-    known = [(clock, found) for clock in used if (found := bars.of([clock])) is not None]
-    if not known:
+    widths = {clock: found.at_most_ns for clock in used if (found := bars.of([clock])) is not None}
+    # Orders alone leave a side open.
+    orders = survey.graph.state.orders.infos()
+    ordered = {clock for order in orders for clock in (order.before, order.after)}
+    widths |= dict.fromkeys((ordered - survey.infos.keys()) & survey.used.keys())
+    widths.pop(survey.trace_clock, None)
+    if not widths:
         return None
-    widths = {clock: found.at_most_ns for clock, found in known}
     clock = max(widths, key=lambda one: INT64_MAX if widths[one] is None else widths[one] or 0)
-    return WorstBar(clock, widths[clock], sum(not bars.has(clock) for clock in used))
+    assumed_ns = survey.graph.state.domain(clock).assumed_half_width_ns
+    return WorstBar(clock, widths[clock], assumed_ns, sum(not bars.has(one) for one in used))
 
 
 def _span(survey: Survey) -> tuple[int | None, int | None]:
@@ -248,13 +256,14 @@ def _span(survey: Survey) -> tuple[int | None, int | None]:
     return int(counted.least_ns[placed].min()), int(counted.most_ns[placed].max())
 
 
-def _verdict(survey: Survey, findings: Sequence[Finding]) -> Verdict:
+def _verdict(survey: Survey, findings: Sequence[Finding], bar: WorstBar | None) -> Verdict:
     severities = {finding.severity for finding in findings}
     if "error" in severities:
         return "wrong"
     if "warning" in severities:
         return "doubtful"
-    return "right" if len(survey.infos) > 1 else "unchecked"
+    is_open = bar is not None and bar.half_width_ns is None
+    return "right" if len(survey.infos) > 1 and not is_open else "unchecked"
 
 
 def _next(
@@ -311,15 +320,17 @@ def _lines(shown: Overview, names: Mapping[ClockId, str]) -> Iterator[str]:
     if shown.about:
         yield f"It is of {printable(shown.about, _LONGEST_ABOUT)}."
     findings = [one.with_names(names) for one in shown.findings]
-    yield f"Is its time right? {_answer(shown.verdict, findings)}."
+    yield f"Is its time right? {_answer(shown, findings)}."
     bad = [one for one in findings if one.severity != "info"]
     others = 3 + bool(shown.about) + (shown.worst_bar is not None) + len(shown.next)
     yield from _finding_lines(bad, _MOST_LINES - others)
     if shown.worst_bar is not None:
-        clock, width, left_out = shown.worst_bar
+        clock, width, assumed_ns, left_out = shown.worst_bar
         text = half_width(float("nan") if width is None else width)
         more = f"; {count(left_out, 'more clock')} not looked at" if left_out else ""
         name = printable(names.get(clock) or str(clock))
+        if assumed_ns and width is not None:
+            name += f"; {half_width(assumed_ns)} of it assumed"
         if any(one.code == "events-of-another-clock" for one in findings):
             more += "; none holds for the events of another clock"
         yield f"The widest error bar is {text} ({name}){more}."
@@ -346,21 +357,22 @@ def _finding_lines(bad: Sequence[Finding], room: int) -> Iterator[str]:
         yield f"  and {more:,} more"
 
 
-def _answer(verdict: Verdict, findings: Sequence[Finding]) -> str:
+def _answer(shown: Overview, findings: Sequence[Finding]) -> str:
     """Whether the time of a trace is right, in words."""
     from tracetime.doctor.finding import faults
     from tracetime.doctor.finding import verdict as in_words
 
     found = in_words(findings)
     has_faults = bool(faults(findings))
-    match verdict:
+    match shown.verdict:
         case "wrong":
             return f"No: {found}"
         case "doubtful":
             return f"Perhaps not: {found}"
         case "unchecked":
             said = f"Perhaps: {found}" if has_faults else "Nothing speaks against it"
-            return f"{said}; it has no second clock to check it by"
+            why = "it has no second clock to check it by"
+            return f"{said}; {why if shown.worst_bar is None else 'how far off it is, is open'}"
         case "right":
             return f"{'Mostly' if has_faults else 'Yes'}: {found}"
 

@@ -11,6 +11,8 @@ from corpus import DATA
 
 import tracetime as tt
 
+pytest_plugins = ["cli"]
+
 US = 1_000
 START = 1_712_195_495_000_000_000
 KINETO = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU"}]}
@@ -312,3 +314,21 @@ def test_where_a_part_alone_is_off_the_rest_stays_and_bars_hold_both(bars, by_ns
         assert earliest <= at <= latest
     rest = [k for k in range(len(kernels)) if k not in range(len(kernels))[which]]
     assert all(found[k][0] == kernels[k] for k in rest)
+
+
+def test_the_overview_tells_what_is_assumed_and_what_is_open(tmp_path, tracetime):
+    """Kernels that begin before their launches leave a side open, in what is baked from them, too."""
+    healthy, early = (
+        written(world(shift)[0], tmp_path / f"{shift}.json") for shift in (0, -20_000_000)
+    )
+    told = tracetime(healthy)[1]
+    assert "Is its time right? Yes" in told
+    assert "(org.pytorch.gpu.0; ± 100 us of it assumed)" in told
+    told = tracetime(early)[1]
+    assert "Is its time right? No" in told
+    assert "error bar is open to one side (org.pytorch.gpu.0)" in told
+    assert "tracetime bake" in told
+    tracetime("bake", early, "-o", tmp_path / "baked.pftrace", "--policy", "tube")
+    told = tracetime(tmp_path / "baked.pftrace")[1]
+    assert "Is its time right? Nothing speaks against it; how far off it is, is open.\n" in told
+    assert "error bar is open to one side (org.pytorch.gpu.0)" in told
