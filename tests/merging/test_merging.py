@@ -408,6 +408,8 @@ def test_files_are_aligned_at_the_first_event_of_a_name(tmp_path):
     assert not tt.merge(paths).is_tied
     other = tt.merge(paths, at="start").files[1]
     assert abs(other.offset_ns + 4_000_000) <= other.half_width_ns
+    said = "the first 'start' in both, of 2 and 2: you vouch that they are one instant"
+    assert [tie.said for tie in other.ties] == [said]
     assert 1e-3 < other.worst_half_width_ns / 9.9e9 < 5e-3
     with tt.open_trace(paths[1]) as trace, tt.open_trace(paths[0]) as first:
         begun = [t.read_all()["trace_time"].to_pylist() for t in (first, trace)]

@@ -19,10 +19,14 @@ from tracetime.text import of_file, printable
 
 
 class _Instant(NamedTuple):
-    """The time of an event on the trace clock of its file, and how far off that can be, ns."""
+    """The time of an event on the trace clock of its file, and how far off that can be, ns.
+
+    of: so many of its name there are.
+    """
 
     time_ns: int
     half_ns: int
+    of: int
 
 
 def add_first_events(
@@ -52,12 +56,14 @@ def add_first_events(
         add_snapshot(graph, Snapshot(reads, reference=here, half_width_ns=halves))
         snapshots = range(first, graph.state.version[0])
         words = f"the first {printable(name)!r} in both"
+        if max(ours.of, theirs.of) > 1:
+            words += f", of {ours.of:,} and {theirs.of:,}: you vouch that they are one instant"
         ties.append(Tie(files[0].number, file.number, "sync", 1, words, snapshots=snapshots))
     return ties
 
 
 def _first(file: MergedFile, name: str) -> _Instant:
-    found: _Instant | None = None
+    found, of = None, 0
     with of_file(file.name):
         for batch in file.trace.events("tube", names=True):
             named = pc.equal(batch["name"].cast(pa.string()), name)
@@ -65,11 +71,12 @@ def _first(file: MergedFile, name: str) -> _Instant:
             for time, earliest, latest in zip(*(c.to_pylist() for c in rows.columns), strict=True):
                 if None in (time, earliest, latest):
                     continue
-                if found is None or time < found.time_ns:
-                    found = _Instant(time, max(time - earliest, latest - time))
+                of += 1
+                if found is None or time < found[0]:
+                    found = time, max(time - earliest, latest - time)
     if found is None:
         raise UsageError(
             f"{file.name} has no event {printable(name)!r} with an error bar: `tracetime sql "
             "FILE` says which names it has (select name, count(*) from events group by 1)"
         )
-    return found
+    return _Instant(*found, of)
