@@ -109,6 +109,15 @@ def _jumps(rng: np.random.Generator, kind: str, n: int) -> list[tuple[int, str, 
     return found
 
 
+def _one_near(
+    rng: np.random.Generator, jumps: list[tuple[int, str, int]], others: list[tuple[int, str, int]]
+) -> list[tuple[int, str, int]]:
+    """Jumps of a clock, one of which is moved to within 1 s of one of another clock."""
+    k, beside = int(rng.integers(len(jumps))), others[int(rng.integers(len(others)))][0]
+    moved = beside + int(rng.uniform(-1, 1) * S)
+    return sorted((moved if j == k else at, kind, by) for j, (at, kind, by) in enumerate(jumps))
+
+
 @dataclass(frozen=True)
 class Family:
     """What worlds of a family have.
@@ -119,6 +128,7 @@ class Family:
         jumping: which of them jump, by number.
         few: whether the pairs that were read a part of the time have few snapshots.
         messages: whether the last pair exchanges messages.
+        near: whether each clock that jumps does so once within 1 s of the one before it.
     """
 
     kind: str
@@ -126,6 +136,7 @@ class Family:
     jumping: tuple[int, ...] = (1,)
     few: bool = False
     messages: bool = False
+    near: bool = False
 
 
 FAMILIES: Final = {
@@ -138,6 +149,8 @@ FAMILIES: Final = {
     "set back second of four": Family("back", clocks=4),
     "set back third of four": Family("back", clocks=4, jumping=(2,)),
     "two of four set back": Family("back", clocks=4, jumping=(1, 2)),
+    "two jumps within 1 s": Family("back", clocks=4, jumping=(1, 2), near=True),
+    "three of five set back": Family("back", clocks=5, jumping=(1, 2, 3)),
     "the end set back": Family("back", jumping=(2,)),
     "the end reset": Family("reset", jumping=(2,)),
     "set back, messages": Family("back", messages=True),
@@ -152,6 +165,9 @@ def chain(rng: np.random.Generator, family: Family) -> Chain:
     if not counter and rng.random() < 0.5:
         names[family.jumping[0]] = "REALTIME"
     jumps = {k: _jumps(rng, family.kind, int(rng.integers(1, 3))) for k in family.jumping}
+    if family.near:
+        for before, after in pairwise(family.jumping):
+            jumps[after] = _one_near(rng, jumps[after], jumps[before])
     reads = [_clock(rng, jumps.get(k, [])) for k in range(family.clocks)]
     graph = ClockGraph(
         domains=[ClockDomain(name, max_drift_ppm=500) for name in names[1:] if "com" in name]

@@ -240,7 +240,8 @@ class _Search:
     def contradictions(self, model: Model) -> list[Contradiction]:
         """Some that a model leaves."""
         system = System(self.nodes, model.cuts, model.dropped, self.slack)
-        return system.contradictions().some(MOST_NEW)
+        falls = self.nodes.falls(model.cuts, model.dropped, self.slack)
+        return [*system.contradictions().some(MOST_NEW), *falls[:MOST_NEW]]
 
     def may_be(self, model: Model) -> bool:
         """Whether a model leaves none, whatever is before a break and what is after it.
@@ -304,7 +305,9 @@ class _Search:
             for clock, a, b in contradiction.waits:
                 gaps, which = cuts.get(clock, ([], []))
                 low, high = np.searchsorted(gaps, [a, b])
-                sets[k].update(number[remedies[which[j]]] for j in range(low, high))
+                those = [remedies[which[j]] for j in range(low, high)]
+                # A suspend takes no clock back.
+                sets[k].update(number[r] for r in those if not (contradiction.fell and r.cuts[1:]))
             sets[k].update(number[_Remedy((), row)] for row in contradiction.rows)
         long_rows = self._long_rows()
         prices = [self._price(remedy, long_rows) for remedy in remedies]
@@ -336,9 +339,9 @@ class _Search:
     ) -> list[_Remedy]:
         """Cuts of several clocks of one machine, at one instant."""
         nodes, made = self.nodes, dict[_Remedy, None]()
-        waits: dict[int, dict[int, list[tuple[int, int]]]] = {}
+        waits: dict[int | None, dict[int, list[tuple[int, int]]]] = {}
         for contradiction in found:
-            for clock, a, b in contradiction.waits:
+            for clock, a, b in contradiction.waits if not contradiction.fell else ():
                 machine = nodes.clocks[clock].machine
                 if machine is not None:
                     waits.setdefault(machine, {}).setdefault(clock, []).append((a, b))
@@ -350,7 +353,7 @@ class _Search:
             machine = nodes.clocks[clock].machine
             at = int(nodes.at[nodes.first[clock] + gap + 1])
             cuts = {clock: gap}
-            for other, (first, last) in ends[machine].items() if machine is not None else ():
+            for other, (first, last) in ends.get(machine, {}).items():
                 place = nodes.place(other, at) if other != clock else -1
                 if ((first <= place) & (place < last)).any():
                     cuts[other] = place

@@ -84,8 +84,9 @@ def levels(one: Values, other: Values) -> Values:
     offset = other - one
     order = np.argsort(offset, kind="stable")
     level = np.zeros(len(one), dtype=np.int64)
-    apart = longest_gap(one) // 1000 + CLOSE_NS
-    level[order[1:]] = np.cumsum(np.diff(offset[order]) > apart)
+    # By so much those next to each other may have drifted apart.
+    near = np.minimum(*(np.abs(np.diff(clock[order])) for clock in (one, other))) // 1000
+    level[order[1:]] = np.cumsum(np.diff(offset[order]) > near + CLOSE_NS)
     alone = np.bincount(level)[level] == 1
     order = np.argsort(one, kind="stable")
     before = np.maximum.accumulate(np.where(alone[order], 0, np.arange(len(one))))

@@ -25,6 +25,7 @@ from tracetime.graph.epochs.clashes import (
     neighbours_clash,
 )
 from tracetime.graph.epochs.rows import OPEN, Clock, Rows
+from tracetime.graph.epochs.runs import instants_by_runs
 from tracetime.graph.values import Mask, Values
 
 MOST_WAYS: Final = 8
@@ -59,7 +60,11 @@ def instants(clocks: Sequence[Clock], rows: Rows) -> list[Values]:
     for here in _by_steadiness(clocks, rows):
         ways = [after for way in ways for after in way.with_clock(clocks, rows, here, ends[here])]
         ways = _likeliest(ways, clocks, rows)
-    return [way.at for way in ways]
+    found = [way.at for way in ways]
+    for at in instants_by_runs(clocks, rows):
+        if not any(_alike(at, other) for other in found):
+            found.append(at)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +227,7 @@ class _Way:
     def is_as(self, other: _Way) -> bool:
         """Whether another way places the same rows at the same time, counted from the first."""
         placed = np.flatnonzero(self.lines >= 0)
-        apart = np.diff(self.at[placed] - other.at[placed])
-        return not len(apart) or int(np.abs(apart).max()) <= _spread(self.at[placed])
+        return _alike(self.at[placed], other.at[placed])
 
     def with_clock(
         self, clocks: Sequence[Clock], rows: Rows, here: int, ends: Mapping[int, Values]
@@ -350,6 +354,12 @@ def _shifts(known: _Map, part: _Part) -> list[int]:
         found.append((count, middle))
         every = every[np.abs(every - middle) > spread]
     return [middle for _, middle in found]
+
+
+def _alike(at: Values, other: Values) -> bool:
+    """Whether some rows were at the same time, counted from the first."""
+    apart = np.diff(at - other)
+    return not len(apart) or int(np.abs(apart).max()) <= _spread(at)
 
 
 _NO: Final = np.empty(0, dtype=np.int64)

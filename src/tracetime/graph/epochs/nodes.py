@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime._kernels.epochs import Waits, drifts
+from tracetime.graph.epochs.clashes import CLOSE_NS
 from tracetime.graph.epochs.instants import instants
 from tracetime.graph.epochs.rows import OPEN, Clock, Rows
 from tracetime.graph.values import Mask, Values
@@ -44,11 +45,13 @@ class Contradiction(NamedTuple):
         waits: (clock, first node, last node) of each, by the clock's own numbers.
         rows: by number.
         by_ns: how much they are short of agreeing.
+        fell: whether a clock reads less than before.
     """
 
     waits: tuple[tuple[int, int, int], ...]
     rows: tuple[int, ...]
     by_ns: int
+    fell: bool = False
 
 
 class Nodes:
@@ -129,6 +132,30 @@ class Nodes:
                 zones[self.first[clock] + first + 1 : self.first[clock] + last + 1] += 1
         within: Mask = zones[:-1] == 1
         return within
+
+    def falls(self, cuts: Cuts, dropped: Iterable[int], slack_ns: Values) -> list[Contradiction]:
+        """Where a clock that did not jump reads less than before, by more than its drift.
+
+        Or one of the rows of the two nodes is wrong. Arguments as of `System`.
+        """
+        keep = np.ones(len(self.one), dtype=bool)
+        keep[list(dropped)] = False
+        ends = np.concatenate([self.one[keep], self.other[keep]])
+        rows = np.tile(np.flatnonzero(keep), 2)
+        used = np.unique(ends)
+        before, after = used[:-1], used[1:]
+        cut = np.append(0, np.cumsum(self.gaps(cuts)))
+        fell = self.readings[before] - self.readings[after]
+        far = int(np.ptp(self.at) // 1000 + slack_ns.max()) + CLOSE_NS if len(rows) else 0
+        alike = (self.clock[before] == self.clock[after]) & (cut[after] == cut[before])
+        found = []
+        for k in np.flatnonzero(alike & (fell > far)).tolist():
+            a, b, clock = int(before[k]), int(after[k]), int(self.clock[before[k]])
+            own = rows[(ends == a) | (ends == b)]
+            first = int(self.first[clock])
+            wait = (clock, a - first, b - first)
+            found.append(Contradiction((wait,), tuple(np.unique(own).tolist()), int(fell[k]), True))
+        return found
 
     def weights(self, dropped: Iterable[int], slack_ns: Values) -> tuple[Values, ...]:
         """What the rows kept say: (source node, target node, weight, row), two for each.
