@@ -75,6 +75,17 @@ def test_two_recordings_of_one_process_are_one_process(tmp_path, files, options,
 
 
 @WITH_ENGINE
+def test_processes_that_are_named_alone_are_not_said_to_be_one(tmp_path):
+    named = {"ph": "M", "name": "process_name", "pid": 77, "args": {"name": "GPU 0"}}
+    other = json.loads(chrome("b", 5_000, 78))
+    other["traceEvents"].append(named)
+    for files, told in (
+        ({"a": chrome("a", 9), "b": json.dumps(other)}, 0),
+        ({"a": chrome("a", 9), "b": chrome("b", 5_000, process="bash")}, 1),
+    ):
+        assert len(merged(tmp_path, files, **SAME).report.shared_pids) == told
+
+
 def test_two_processes_of_one_pid_in_a_file_stay_two(tmp_path):
     """The file says so: the number was used again."""
     again = trace(

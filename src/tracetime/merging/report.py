@@ -79,7 +79,9 @@ def _names(file: MergedFile) -> dict[int, set[str]]:
     with of_file(file.name):
         table = file.trace.sql(
             "select distinct pid, process_name from events where pid is not null "
-            f"and process_name is not null and machine = {file.home.machine}"
+            f"and process_name is not null and machine = {file.home.machine} "
+            # PyTorch names the processes of GPUs that it has no event of.
+            "and kind <> 'metadata'"
         )
     names: dict[int, set[str]] = {}
     for pid, name in zip(*(column.to_pylist() for column in table.columns), strict=True):
