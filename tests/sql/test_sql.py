@@ -11,6 +11,7 @@ import pytest
 from building import event, packet, pb, snapshot, trace
 from faults import FAULTS, Model
 from samples import BOOTTIME, CLOCK_SYNC, EMPTY, MANY, MONOTONIC, SLICES, UNRESOLVED, WALL
+from xdf_files import two_streams
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot, TraceError, UsageError, open_trace
 from tracetime.doctor import diagnose
@@ -67,6 +68,22 @@ def test_came_before_is_the_order_of_the_graph(ask, write):
             name = {-1: "yes", 0: "undecided", 1: "no"}[wanted.order]
             assert list(found.values()) == [name, wanted.least_ns, wanted.most_ns]
     assert len({found["answer"] for *_, found in answers}) > 1
+
+
+def test_functions_take_the_clocks_of_events(ask):
+    rows = ask(
+        two_streams().content,
+        """
+        select came_before(a.timestamp, a.clock, b.timestamp, b.clock).answer,
+            to_clock(a.timestamp, a.clock, 'MONOTONIC') = a.trace_time
+        from events a join events b on b.timestamp = a.timestamp + 100000000 limit 3""",
+    )
+    assert rows == [("yes", True)] * 3
+    several = trace(*(snapshot({BOOTTIME: 1, 64: 2}, seq=seq) for seq in (1, 2)))
+    with pytest.raises(
+        UsageError, match="clock 64 is one of several: give a name, 64@seq1, 64@seq2"
+    ):
+        ask(several, "select to_clock(1, 64, 'BOOTTIME')")
 
 
 def test_came_before_is_null_of_nothing_and_refuses_unknown_clocks(ask):

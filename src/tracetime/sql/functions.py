@@ -16,6 +16,7 @@ from tracetime.errors import UsageError
 from tracetime.graph.clock_graph import inner
 from tracetime.graph.ticks import refuse_floor_of_ticks
 from tracetime.sql.streams import Faults
+from tracetime.text import printable
 
 if TYPE_CHECKING:
     import duckdb
@@ -144,8 +145,19 @@ class _OfClocks:
         self, path: str | None, call: str, one: str, other: str
     ) -> tuple[ClockGraph, ClockId, ClockId]:
         graph = trace_of(self._traces, path, call).clocks
-        src, dst = (self._named.get(text) or graph.clock(text) for text in (one, other))
-        return graph, src, dst
+        return graph, self._clock(graph, one), self._clock(graph, other)
+
+    def _clock(self, graph: ClockGraph, text: str) -> ClockId:
+        """The clock of a name, or of a number as the column `clock` has it: that of any machine."""
+        if text in self._named:
+            return self._named[text]
+        if not text.isdecimal():
+            return graph.clock(text)
+        alike = [info.clock for info in graph.clocks() if str(info.clock.clock) == text]
+        if len(alike) > 1:
+            names = ", ".join(printable(graph.name(clock)) for clock in alike)
+            raise UsageError(f"clock {text} is one of several: give a name, {names}")
+        return alike[0] if alike else graph.clock(text)
 
 
 class Convert(_OfClocks):

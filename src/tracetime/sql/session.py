@@ -126,16 +126,18 @@ class Session:
             function = Convert(name, by_path, view, self._faults)
             self._add(name, function, "BIGINT", "BIGINT", "VARCHAR", "VARCHAR", "VARCHAR")
             self._con.execute(
-                f"CREATE MACRO {name}(ts, src, dst) AS _{name}(ts, src, dst, NULL), "
-                f"(ts, src, dst, trace) AS _{name}(ts, src, dst, trace)"
+                f"CREATE MACRO {name}(ts, src, dst) AS "
+                f"_{name}(ts, src::VARCHAR, dst::VARCHAR, NULL), "
+                f"(ts, src, dst, trace) AS _{name}(ts, src::VARCHAR, dst::VARCHAR, trace)"
             )
 
         before = Before(by_path, view, self._faults)
         clocks = ("BIGINT", "VARCHAR") * 2
         self._add("came_before", before, BEFORE, *clocks, "VARCHAR")
         self._con.execute(
-            "CREATE MACRO came_before(a, b, c, d) AS _came_before(a, b, c, d, NULL), "
-            "(a, b, c, d, trace) AS _came_before(a, b, c, d, trace)"
+            "CREATE MACRO came_before(a, b, c, d) AS "
+            "_came_before(a, b::VARCHAR, c, d::VARCHAR, NULL), "
+            "(a, b, c, d, trace) AS _came_before(a, b::VARCHAR, c, d::VARCHAR, trace)"
         )
         instant = TraceTime(by_path, view, self._faults)
         self._add("trace_time", instant, "BIGINT", "VARCHAR", "VARCHAR")
