@@ -186,6 +186,17 @@ def test_empty_streams_and_chunks_are_no_rows(opened):
         assert [finding.code for finding in diagnose(trace)] == ["no-events"]
 
 
+def test_the_overview_names_streams_and_those_without_samples(tracetime, tmp_path):
+    file = two_streams()
+    path = tmp_path / "t.xdf"
+    path.write_bytes(file.content)
+    assert "It is of EEG (EEG), Stimuli (Markers).\n" in tracetime(path)[1]
+    file.stream(3, "Gaze", "", channels=2)
+    path.write_bytes(file.content)
+    said = "It is of 1 stream without samples: Gaze; EEG (EEG), Stimuli (Markers).\n"
+    assert said in tracetime(path)[1]
+
+
 def test_commands_take_it(tracetime, tmp_path):
     path = tmp_path / "t.xdf"
     path.write_bytes(two_streams().content)

@@ -13,6 +13,7 @@ import numpy as np
 from tracetime.errors import TraceError
 from tracetime.formats.xdf.chunks import (
     CLOCK_OFFSET,
+    SAMPLES,
     STREAM_HEADER,
     Chunk,
     Chunks,
@@ -228,13 +229,16 @@ def _check_chunks(chunks: Chunks, headers: dict[int, StreamHeader]) -> Iterator[
     raise wrong.error(f"an offset of a clock has {sizes[row]} bytes, not {_OFFSET.itemsize}")
 
 
-def offsets_of(file: Content, headers: dict[int, StreamHeader]) -> Iterator[ClockOffsets]:
-    """Yield the offsets of clocks in a file; fills `headers`.
+def offsets_of(
+    file: Content, headers: dict[int, StreamHeader], sampled: set[int]
+) -> Iterator[ClockOffsets]:
+    """Yield the offsets of clocks; fills `headers`, and `sampled` with the streams of samples.
 
     Raises:
         TraceError: as `chunks_of`.
     """
     for chunks in chunks_of(file, headers):
+        sampled.update(np.unique(chunks.stream[chunks.tag == SAMPLES]).tolist())
         some = chunks.rows(chunks.tag == CLOCK_OFFSET)
         if len(some.tag):
             begin = int(some.content[0])

@@ -31,7 +31,7 @@ from tracetime.formats.xdf.samples import SampleReader, Samples
 from tracetime.formats.xdf.stream_header import StreamHeader, Streams, chunks_of, offsets_of
 from tracetime.graph.clock_graph import ClockGraph
 from tracetime.graph.values import Values
-from tracetime.text import printable
+from tracetime.text import count, printable
 from tracetime.trace.events_table import BATCH_ROWS, TYPES, Columns, Kind
 from tracetime.trace.facts import SnapshotFault, TraceWarning
 from tracetime.trace.notes import Note
@@ -157,6 +157,7 @@ class XdfTrace(RecordTrace):
         self._packets = np.empty(0, np.uint64)
         self._streams: Streams | None = None
         self._backward_streams: BackwardStreams | None = None
+        self._sampled = set[int]()
 
     def close(self) -> None:
         """Close the file, and a decompressed copy of it."""
@@ -170,6 +171,18 @@ class XdfTrace(RecordTrace):
         _ = self._clocks
         assert self._streams is not None
         return self._streams
+
+    @property
+    def about(self) -> str:
+        """The streams, with their types; first of all those without samples."""
+        texts: dict[bool, list[str]] = {False: [], True: []}
+        for number, header in self.streams.headers.items():
+            kind = f" ({header.type})" if header.type else ""
+            name = f"{header.name or f'stream {number}'}{kind}"
+            texts[number in self._sampled].append(name)
+        empty, sampled = map(", ".join, texts.values())
+        without = f"{count(len(texts[False]), 'stream')} without samples: {empty}"
+        return "; ".join(filter(None, (without if empty else "", sampled)))
 
     @property
     def warnings(self) -> list[TraceWarning]:
@@ -267,7 +280,7 @@ class XdfTrace(RecordTrace):
 
     def _read_clocks(self) -> FileClocks:
         headers: dict[int, StreamHeader] = {}
-        offsets = self._until_damage(offsets_of(self._content(), headers))
+        offsets = self._until_damage(offsets_of(self._content(), headers, self._sampled))
         self._streams = streams = Streams(offsets, headers)
         self._hosts = host_clocks(headers.values(), streams.pings)
         graph = ClockGraph(RECORDER)
