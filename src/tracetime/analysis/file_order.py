@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS
 from tracetime.graph.graph import Graph
-from tracetime.graph.values import Values
+from tracetime.graph.values import Values, ascending
 from tracetime.trace.event_clocks import run_starts
 from tracetime.trace.events_table import Columns
 
@@ -50,6 +50,7 @@ class PlacedGroup(NamedTuple):
         offset_ns: how far the clock's reading is ahead of trace time.
         step: the greatest that all their readings, as written, are multiples of; 0 of none but 0.
         even: how many follow the one before as that follows the one before it.
+        steps: how many different steps there are between the least and greatest, as read.
         float_ns: the longest of `FLOAT_UNITS` in which 32-bit floats give all of them, if they are
             in ns; 0 where none does, or with steps below 1 us.
     """
@@ -64,6 +65,7 @@ class PlacedGroup(NamedTuple):
     offset_ns: int
     step: int
     even: int
+    steps: int
     float_ns: int
 
 
@@ -118,7 +120,7 @@ class FileOrder:
         runs[8] = _within(np.maximum.reduceat(time, starts))
         runs[9] = source[starts] - time[starts]
         runs[10] = np.gcd.reduceat(written, starts)
-        rows = np.union1d(starts, np.arange(0, len(source), _SAMPLED))
+        rows = ascending(np.append(starts, np.arange(0, len(source), _SAMPLED)))
         runs[11] = np.bitwise_and.reduceat(_as_floats(written[rows]), np.searchsorted(rows, starts))
         apart = np.diff(written, prepend=written[:1])
         even = apart == np.append(apart[:1], apart[:-1])
@@ -142,6 +144,7 @@ class FileOrder:
         for own in np.split(runs, starts[1:], axis=1) if len(starts) else ():
             sequence, clock = own[:2, 0].tolist()
             gap, events, packet, least, most = own[4:9]
+            read = ascending(np.append(least, most) + np.tile(own[9], 2))
             as_floats = int(np.bitwise_and.reduce(own[11]))
             yield PlacedGroup(
                 sequence,
@@ -154,6 +157,7 @@ class FileOrder:
                 offset_ns=int(own[9, 0]),
                 step=int(np.gcd.reduce(own[10])),
                 even=int(own[12].sum()),
+                steps=len(ascending(np.diff(read))),
                 float_ns=FLOAT_UNITS[as_floats.bit_length() - 1] if as_floats else 0,
             )
 

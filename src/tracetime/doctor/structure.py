@@ -27,6 +27,8 @@ from tracetime.trace.facts import SnapshotFault
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 _LONG_PATH: Final = 3
 """Hops: Perfetto follows 4 at most, and common traces need one or two."""
+_LEAST_UNEVEN: Final = 6
+"""Fewer different steps between events are those of a few timers."""
 _CUT_OFF: Final = "is cut off"
 
 # A RemoteClockSync that relates a clock to itself has another finding: see `machines.py`.
@@ -265,7 +267,7 @@ def _rounded(survey: Survey) -> Iterator[Finding]:
         info = survey.infos.get(clock)
         if info is None or clock.clock in COARSE or events < LEAST_READINGS:
             continue
-        if 2 * group.even > events:
+        if group.steps < _LEAST_UNEVEN or 2 * group.even > events:
             # Work at even times is on a lattice by itself.
             continue
         latest = int(group.most.max()) + group.offset_ns
