@@ -312,7 +312,7 @@ def test_a_note_of_a_format_is_a_finding_and_an_attribute_of_its_trace(text, mon
         Note("events-dropped", packets=(3,), events=7),
         Note("offsets-shifted", packets=(2,), events=None, size_ns=5_000, clocks=(gpu,)),
         Note("parts-passed-over", values={"what": "2 lines of another shape"}),
-        Note("odd-times", "zero", (1,), 9, 2, values={"what": "2 events at 0"}),
+        Note("odd-times", "wrapped", (1,), 9, 2, values={"what": "2 events at 0"}),
     ]
     monkeypatch.setattr(TextTrace, "notes", lambda _, code: (n for n in given if n.code == code))
     with open_trace(text) as trace:
@@ -321,7 +321,7 @@ def test_a_note_of_a_format_is_a_finding_and_an_attribute_of_its_trace(text, mon
         assert (trace.events_dropped, trace.dropped_packet) == (7, 3)
         assert trace.shifted_offsets == [(gpu, 5_000, 2)]
         assert trace.warnings == trace.passed_over == [("2 lines of another shape", 0, 0)]
-        assert trace.odd_events == [("zero", "2 events at 0", 2, 1, 9, 0)]
+        assert trace.odd_events == [("wrapped", "2 events at 0", 2, 1, 9, 0)]
     assert {note.code for note in given} <= set(found)
     dropped, shifted, odd = (found[given[k].code] for k in (0, 1, 3))
     assert (dropped.severity, dropped.packets, dropped.events) == ("error", (3,), 7)

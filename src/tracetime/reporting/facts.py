@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.analysis.survey import Survey
-from tracetime.analysis.trace_instants import bounds_of
+from tracetime.analysis.trace_instants import limits_near
 from tracetime.analysis.undecided_overlaps import UndecidedOverlaps, undecided_overlaps
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.int_arrays import is_any_of
@@ -233,8 +233,8 @@ def gather(trace: Trace, tolerance_ns: int) -> Facts:
     histogram = timeline.histogram(trace.machines, MOST_BINS, least, MOST_ROWS)
     if len(histogram.edges):
         # Time 0 is the start that `at` and `convert --from` take, unless that is left out.
-        begun, _ = bounds_of(trace)
-        if histogram.edges[0] <= begun < histogram.edges[1]:
+        begun = _begun(survey, least)
+        if begun is not None and histogram.edges[0] <= begun < histogram.edges[1]:
             histogram.edges[0] = begun
         start, end = int(histogram.edges[0]), int(histogram.edges[-1])
     else:
@@ -257,6 +257,15 @@ def gather(trace: Trace, tolerance_ns: int) -> Facts:
     )
     _choose_pictures(facts)
     return facts
+
+
+def _begun(survey: Survey, read: tuple[int, int] | None) -> int | None:
+    """The start of the trace, as of `bounds_of`; read: the trace clock's first and last reading."""
+    times = survey.counted.least_ns[is_any_of(survey.counted.status, PLACED)]
+    if read is not None:
+        first, last = limits_near(*read)
+        times = np.append(times[(times >= first) & (times <= last)], read[0])
+    return int(times.min()) if len(times) else None
 
 
 def _choose_pictures(facts: Facts) -> None:
