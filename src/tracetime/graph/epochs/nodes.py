@@ -136,12 +136,16 @@ class Nodes:
     def falls(self, cuts: Cuts, dropped: Iterable[int], slack_ns: Values) -> list[Contradiction]:
         """Where a clock that did not jump reads less than before, by more than its drift.
 
-        Or one of the rows of the two nodes is wrong. Arguments as of `System`.
+        Or one of the rows of the two nodes is wrong. Rows that bound one side do not count: when
+        they were is not known well enough. Arguments as of `System`.
         """
-        keep = np.ones(len(self.one), dtype=bool)
+        least_ns, most_ns = self.rows.least_ns, self.rows.most_ns
+        keep = (least_ns != -OPEN) & (most_ns != OPEN)
         keep[list(dropped)] = False
-        ends = np.concatenate([self.one[keep], self.other[keep]])
         rows = np.tile(np.flatnonzero(keep), 2)
+        ends = np.concatenate([self.one[keep], self.other[keep]])
+        wide = np.zeros(len(self.readings), dtype=np.int64)
+        np.maximum.at(wide, ends, most_ns[rows] - least_ns[rows])
         used = np.unique(ends)
         before, after = used[:-1], used[1:]
         cut = np.append(0, np.cumsum(self.gaps(cuts)))
@@ -149,7 +153,7 @@ class Nodes:
         far = int(np.ptp(self.at) // 1000 + slack_ns.max()) + CLOSE_NS if len(rows) else 0
         alike = (self.clock[before] == self.clock[after]) & (cut[after] == cut[before])
         found = []
-        for k in np.flatnonzero(alike & (fell > far)).tolist():
+        for k in np.flatnonzero(alike & (fell > far + wide[before] + wide[after])).tolist():
             a, b, clock = int(before[k]), int(after[k]), int(self.clock[before[k]])
             own = rows[(ends == a) | (ends == b)]
             first = int(self.first[clock])
