@@ -137,6 +137,7 @@ def _of_traces(printed: Printed, patch: pytest.MonkeyPatch) -> None:
         printed("clocks", path, "--partial", "--clock-name", "MONOTONIC=cpu")
         printed(path)
     printed(*(DEMO.with_name(f"rank{n}.json.gz") for n in range(2)))
+    printed(DEMO.with_name("lab.xdf"))
     for path in (DEMO, printed.trace("cut", UNRESOLVED[:-3])):
         printed("report", path, "--partial", "-o", f"{out}.html")
         printed("bake", path, "--partial", "-o", f"{out}.pftrace")
