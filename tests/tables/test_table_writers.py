@@ -1,5 +1,8 @@
 """Table files: what is written is what other programs read back."""
 
+import threading
+from types import SimpleNamespace
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -12,7 +15,7 @@ from places import ROOT
 
 from tracetime.commands import convert
 from tracetime.errors import UsageError
-from tracetime.tables import writers
+from tracetime.tables import output, writers
 from tracetime.tables.writers import table_writer
 
 KINDS = ["packet", "ftrace_event", "sched_switch"]
@@ -176,3 +179,21 @@ def test_a_wide_table_has_row_groups_of_fewer_rows(tmp_path, monkeypatch):
     writer.finish({})
     assert pq.ParquetFile(path).metadata.num_row_groups == 10
     assert pq.read_table(path).equals(table)
+
+
+def test_a_writer_that_starts_after_a_signal_makes_no_file(tmp_path, monkeypatch):
+    """The signal came while its thread was starting, so that nobody waits for that."""
+    late = []
+
+    class Late(threading.Thread):
+        def start(self):
+            late.append(threading.Thread(target=self.run, daemon=True))
+            raise KeyboardInterrupt
+
+    made = output.TableOutput(tmp_path / "t.csv")
+    monkeypatch.setattr(output, "threading", SimpleNamespace(Thread=Late))
+    with pytest.raises(KeyboardInterrupt), made:
+        made.start(table_writer(tmp_path / "t.csv"), SCHEMA, {})
+    late[0].start()
+    late[0].join(1)
+    assert list(tmp_path.iterdir()) == []

@@ -72,6 +72,7 @@ class TableOutput:
         self._part = Part(target)
         self._error: BaseException | None = None
         self._is_abandoned = False
+        self._may_write = threading.Event()
         self._queue: Queue[pa.RecordBatch | None] = Queue(_BATCHES_AHEAD)
         self._writer: TableWriter | None = None
         self._thread: threading.Thread | None = None
@@ -93,6 +94,7 @@ class TableOutput:
             daemon=True,
         )
         self._thread.start()
+        self._may_write.set()
 
     def _write_all(
         self,
@@ -101,6 +103,10 @@ class TableOutput:
         schema: pa.Schema,
         metadata: dict[str, str],
     ) -> None:
+        # A signal that comes while a thread starts leaves one that nobody can wait for.
+        self._may_write.wait()
+        if self._is_abandoned:
+            return
         try:
             # Here and not before, because what it needs takes a while to load.
             self._writer = writer_class(part, schema, metadata)
@@ -143,6 +149,7 @@ class TableOutput:
         try:
             if kind is not None:
                 self._is_abandoned = True
+                self._may_write.set()
                 self._stop()
                 if self._writer is not None:
                     self._writer.abandon()
