@@ -16,7 +16,7 @@ from merge_worlds import kineto_ranks, set_back, two_recordings
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace as Proto
 
 import tracetime as tt
-from tracetime._kernels.perfetto.checks import CarriedLog, knot_offsets
+from tracetime._kernels.perfetto.checks import CarriedLog, from_planes, knot_offsets
 from tracetime.formats.perfetto.carried import (
     HEAD,
     NO_CLOCK,
@@ -398,3 +398,9 @@ def test_knots_of_no_rows_say_nothing():
     nothing = np.zeros(0, np.int64)
     clock, times = np.zeros(3, np.int64), np.arange(3)
     assert knot_offsets((nothing, nothing, nothing), clock, times).tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match="of one length"):
+        knot_offsets((times, nothing, times), clock, times)
+    with pytest.raises(ValueError, match="of one length"):
+        knot_offsets((times, times, times), clock[:2], times)
+    with pytest.raises(ValueError, match="eight planes"):
+        from_planes(np.zeros((7, 3), np.uint8))

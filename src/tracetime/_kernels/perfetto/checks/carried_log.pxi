@@ -184,6 +184,8 @@ def knot_offsets(tuple knots not None, const int64_t[::1] clock not None,
     """
     cdef const int64_t[::1] of = knots[0], at = knots[1], offset = knots[2]
     cdef int64_t i, low, high, middle, own = -1, begin = 0, end = 0, before = 0
+    if not (of.shape[0] == at.shape[0] == offset.shape[0] and clock.shape[0] == times.shape[0]):
+        raise ValueError("knots have three columns of one length, and rows two")
     made = np.zeros(times.shape[0], np.int64)
     cdef int64_t[::1] out = made
     for i in range(times.shape[0]):
@@ -242,6 +244,8 @@ def from_planes(const uint8_t[:, ::1] planes not None):
     """The numbers of eight planes of bytes, the lowest first: zigzag, as `carried.py` packs them."""
     cdef int64_t i, byte, n = planes.shape[1]
     cdef uint8_t any
+    if planes.shape[0] != 8:
+        raise ValueError("an int64 has eight planes of bytes")
     made = np.zeros(n, np.int64)
     cdef int64_t[::1] out = made
     cdef const uint8_t *plane
