@@ -18,6 +18,8 @@ from benchmarks.middle_clocks import FAMILIES, judged
         ("reset, few snapshots of a pair", range(10, 16)),
         # Of these each was out of its bars once.
         ("two of four set back", (6, 14, 16, 24, 25, 26, 32, 62, 77, 81)),
+        ("two jumps within 1 s", (2,)),
+        ("three of five set back", (6,)),
     ],
 )
 def test_bars_hold_the_truth_where_another_pair_saw_the_jump(
