@@ -101,6 +101,17 @@ def test_events_before_the_first_snapshot_and_after_the_last_are_within_the_trac
         assert trace_time_of(opened, "0s") == 2 * S
 
 
+def test_the_file_is_read_once_for_its_start(write):
+    begun = []
+    with open_trace(write(CLOCK_SYNC)) as opened:
+        opened.on_read.append(lambda *_: begun.append(1))
+        for text in ("0s", "1us", "2us"):
+            trace_time_of(opened, text)
+        once = len(begun)
+        bounds_of(opened)
+        assert len(begun) == once > 0
+
+
 def test_a_trace_without_snapshots_starts_with_its_first_event(write):
     data = trace(event(70, BOOTTIME), event(50, BOOTTIME), event(90, BOOTTIME), event(1, 777))
     with open_trace(write(data)) as opened:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.wall_time import NS_PER_DAY, Instant, parse_instant
 from tracetime.columns.arrays import known_of
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.arguments import PolicyName
+from tracetime.graph.clock_graph import inner
 from tracetime.trace.events_table import REALTIME
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ _NEAR: Final = 10
 _HOUR_NS: Final = 3_600_000_000_000
 
 _INT64: Final = range(-(1 << 63), 1 << 63)
+
+_known: Final[WeakKeyDictionary[Trace, tuple[object, tuple[int, int]]]] = WeakKeyDictionary()
+"""Of each trace the version of its graph, and its start and end then: the file is read for them."""
 
 
 class Span(NamedTuple):
@@ -91,11 +96,19 @@ def bounds_of(trace: Trace) -> tuple[int, int]:
 
     They are the first and the last trace time of an event, or the first and the last reading of the
     trace clock in a snapshot where that is earlier, and later. Events that lie far from all
-    snapshots (`limits_near`) do not count. The file is read for them.
+    snapshots (`limits_near`) do not count. The file is read for them, once.
 
     Raises:
         UsageError: there is neither.
     """
+    version = inner(trace.clocks).state.version
+    known = _known.get(trace)
+    if known is None or known[0] != version:
+        _known[trace] = known = version, _read_bounds(trace)
+    return known[1]
+
+
+def _read_bounds(trace: Trace) -> tuple[int, int]:
     read: tuple[int, int] | None = None
     for info in trace.clocks.clocks():
         of_home = info.clock == trace.trace_clock and info.clock.clock != _TRACE_FILE

@@ -328,12 +328,18 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
                 drift = np.abs(gains(found.theirs, found.ours) - np.diff(noise))
                 scattered = bad[:-1] & (alone[:-1] | alone[1:]) & (drift <= survey.tolerance_ns)
                 if scattered.any():
-                    of_those = alone & (np.append(scattered, False) | np.append(False, scattered))
+                    of_those = alone & _beside(scattered)
                     off_ns = np.where(of_those, noise, 0)
                     yield _slow_pings(survey, here, found.snapshots, found.ours, off_ns)
             bad[:-1] &= ~scattered
         if bad.any():
             yield _too_sparse(survey, pair, slow[pair], found, np.flatnonzero(bad))
+
+
+def _beside(gaps: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """The snapshots at either end of some gaps."""
+    ends: npt.NDArray[np.bool_] = np.append(gaps, False) | np.append(False, gaps)
+    return ends
 
 
 def _drift_ns(found: _Gaps) -> Floats:
@@ -349,7 +355,7 @@ def _scattering(
     survey: Survey, clock: ClockId, found: _Gaps, noise: Floats, scattered: npt.NDArray[np.bool_]
 ) -> Finding:
     """Return a finding about offsets that scatter; scattered: in which gaps."""
-    off = np.append(scattered, False) | np.append(False, scattered)
+    off = _beside(scattered)
     used = survey.used.get(clock, 0)
     return finding(
         "offsets-scatter",

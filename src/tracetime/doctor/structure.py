@@ -274,9 +274,10 @@ def _rounded(survey: Survey) -> Iterator[Finding]:
         step_ns, tick = _decimal(group.step) * info.unit_ns, "whole steps"
         if (float_ns := float_step_ns(latest, group.float_ns)) >= step_ns:
             step_ns, tick = float_ns, "32-bit floats"
+        if step_ns <= max(2 * LEAST_TICK_NS, info.unit_ns):
+            continue
         _, readings = survey.graph.contents.readings_of(clock)
-        finer = np.gcd.reduce(readings * info.unit_ns) % step_ns if step_ns else 0
-        if step_ns > max(2 * LEAST_TICK_NS, info.unit_ns) and finer:
+        if np.gcd.reduce(readings * info.unit_ns) % step_ns:
             yield finding(
                 "coarse-clock",
                 "warning",
